@@ -34,9 +34,10 @@ HRESULT nd_expected(const char *what, HRESULT promised)
 	return promised;
 }
 
-bool nd_deviates(const char *what)
+void nd_need_kept_for(const char *test, const char *what)
 {
-	return nd_expected(what, ND_UNSUCCESSFUL) != ND_UNSUCCESSFUL;
+	if (nd_expected(what, ND_UNSUCCESSFUL) != ND_UNSUCCESSFUL)
+		nd_skip_it(test, what);
 }
 
 void nd_ov_make(OVERLAPPED *ov)
@@ -150,16 +151,32 @@ IND2MemoryWindow *nd_new_window(struct nd_side *s)
 	return mw;
 }
 
-bool nd_has_srq(void)
+bool nd_has(enum ndx_capability capability)
 {
-	ND2_ADAPTER_INFO info;
-	ULONG size = sizeof(info);
-	IND2Adapter *adapter = nd_open();
+	struct ndx_adapter_info info;
+	struct ndx_adapter *adapter = NULL;
 
-	info.InfoVersion = ND_VERSION_2;
-	assert_status(CALL(adapter, Query, &info, &size), ND_SUCCESS);
-	assert_int_equal(CALL(adapter, Release), 0);
-	return info.MaxSharedReceiveQueueDepth > 0;
+	info.size = sizeof(info);
+	assert_int_equal(ndx_adapter_open(nd_adapter(), &adapter), NDX_OK);
+	assert_int_equal(ndx_adapter_query(adapter, &info), NDX_OK);
+	ndx_adapter_close(adapter);
+	return (info.capabilities & (uint64_t)capability) != 0;
+}
+
+void nd_need_for(const char *test, enum ndx_capability capability)
+{
+	char why[128];
+
+	if (nd_has(capability))
+		return;
+	(void)snprintf(why, sizeof(why), "the adapter lacks %s", ndx_capability_name(capability));
+	nd_skip_it(test, why);
+}
+
+void nd_skip_it(const char *test, const char *why)
+{
+	print_message("skip: %s: %s\n", test, why);
+	skip();
 }
 
 void nd_fill(char *memory, size_t length, int seed)

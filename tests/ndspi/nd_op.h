@@ -4,6 +4,8 @@
 #ifndef ND_OP_H
 #define ND_OP_H
 
+#include <ndx/ndx.h>
+
 #include "nd_pair.h"
 
 #ifdef __cplusplus
@@ -51,13 +53,20 @@ IND2MemoryWindow *nd_new_window(struct nd_side *s);
 /* Bytes that tell their places. */
 void nd_fill(char *memory, size_t length, int seed);
 
-/* Whether the adapter under test has shared receive queues. */
-bool nd_has_srq(void);
+/* Whether the adapter under test has this capability. */
+bool nd_has(enum ndx_capability capability);
+/* Skip the test without it. */
+#define nd_need(capability) nd_need_for(__func__, (capability))
+void nd_need_for(const char *test, enum ndx_capability capability);
+/* Skip the test, and print why: the guest's script looks for the line. */
+#define nd_skip(why) nd_skip_it(__func__, (why))
+void nd_skip_it(const char *test, const char *why);
 
 /* What the provider under test does instead of `promised`: from the list of deviations. */
 HRESULT nd_expected(const char *what, HRESULT promised);
-/* Whether the list has this promise, of which there is no other status: the test skips it. */
-bool nd_deviates(const char *what);
+/* Skip the test if the list has this promise: there is no other status to expect. */
+#define nd_need_kept(what) nd_need_kept_for(__func__, (what))
+void nd_need_kept_for(const char *test, const char *what);
 
 #ifdef __cplusplus
 }

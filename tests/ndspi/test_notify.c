@@ -90,6 +90,7 @@ static void solicited_waits_for_a_solicited_one(void **state)
 	OVERLAPPED ov;
 
 	(void)state;
+	nd_need(NDX_CAP_NOTIFY_SOLICITED);
 	make_connected(&p);
 	nd_ov_make(&ov);
 	arm(&p.b, ND_CQ_NOTIFY_SOLICITED, &ov);
@@ -110,12 +111,34 @@ static void solicited_waits_for_a_solicited_one(void **state)
 	end(&p);
 }
 
+/* Without the capability. */
+static void solicited_is_any(void **state)
+{
+	struct nd_pair p;
+	OVERLAPPED ov;
+
+	(void)state;
+	if (nd_has(NDX_CAP_NOTIFY_SOLICITED))
+		nd_skip("the adapter has NOTIFY_SOLICITED");
+	make_connected(&p);
+	nd_ov_make(&ov);
+	for (int i = 0; i < SOME; i++) {
+		arm(&p.b, ND_CQ_NOTIFY_SOLICITED, &ov);
+		expect_pending(&ov);
+		pass(&p, 0);
+		assert_status(nd_ov_end(&ov), ND_SUCCESS);
+	}
+	nd_ov_drop(&ov);
+	end(&p);
+}
+
 static void any_overrides_solicited(void **state)
 {
 	struct nd_pair p;
 	OVERLAPPED one, two;
 
 	(void)state;
+	nd_need(NDX_CAP_NOTIFY_SOLICITED);
 	make_connected(&p);
 	nd_ov_make(&one);
 	nd_ov_make(&two);
@@ -258,7 +281,7 @@ static void resize_loses_no_result(void **state)
 	nd_make_side(&s);
 	if (!(s.info.AdapterFlags & ND_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED)) {
 		nd_drop_side(&s);
-		skip();
+		nd_skip("the adapter's queues cannot be resized");
 	}
 	assert_status(CALL(s.cq, Resize, 2), ND_SUCCESS);
 	for (uintptr_t i = 0; i < ND_DEPTH; i++)
@@ -310,8 +333,7 @@ static void a_threshold_notifies_all(void **state)
 	OVERLAPPED ov[SOME];
 
 	(void)state;
-	if (!nd_has_srq())
-		skip();
+	nd_need(NDX_CAP_SRQ);
 	nd_make(&p);
 	srq = share(&p.b, 2);
 	nd_connect(&p);
@@ -351,8 +373,7 @@ static void an_empty_shared_queue_breaks_nothing(void **state)
 	IND2SharedReceiveQueue *srq;
 
 	(void)state;
-	if (!nd_has_srq())
-		skip();
+	nd_need(NDX_CAP_SRQ);
 	nd_make(&p);
 	srq = share(&p.b, 0);
 	nd_connect(&p);
@@ -373,6 +394,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(any_fires_once_for_all),
 		cmocka_unit_test(a_result_before_the_call_fires),
 		cmocka_unit_test(solicited_waits_for_a_solicited_one),
+		cmocka_unit_test(solicited_is_any),
 		cmocka_unit_test(any_overrides_solicited),
 		cmocka_unit_test(errors_waits_for_the_queue),
 		cmocka_unit_test(flushed_results_are_there_with_the_notification),

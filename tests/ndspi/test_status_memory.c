@@ -208,6 +208,24 @@ static HRESULT bind_foreign_region(struct nd_pair *p)
 	return bound(p, (IND2MemoryRegion *)p->a.cq, whole);
 }
 
+/* B's side has an adapter of its own. */
+static HRESULT bind_region_of_other_adapter(struct nd_pair *p)
+{
+	nd_connect(p);
+	return bound(p, p->b.mr, whole);
+}
+
+static HRESULT bind_window_of_other_adapter(struct nd_pair *p)
+{
+	IND2MemoryWindow *mw = nd_new_window(&p->b);
+	HRESULT status;
+
+	nd_connect(p);
+	status = bind_to(p, p->a.mr, mw, whole);
+	assert_int_equal(CALL(mw, Release), 0);
+	return status;
+}
+
 static HRESULT bind_no_window(struct nd_pair *p)
 {
 	nd_connect(p);
@@ -301,6 +319,17 @@ static HRESULT invalidate_foreign_window(struct nd_pair *p)
 	return CALL(p->a.qp, Invalidate, NULL, UNKNOWN(p->a.connector), 0);
 }
 
+static HRESULT invalidate_window_of_other_adapter(struct nd_pair *p)
+{
+	IND2MemoryWindow *mw = nd_new_window(&p->b);
+	HRESULT status;
+
+	nd_connect(p);
+	status = CALL(p->a.qp, Invalidate, NULL, UNKNOWN(mw), 0);
+	assert_int_equal(CALL(mw, Release), 0);
+	return status;
+}
+
 #define BIND "QueuePair.Bind"
 #define INVALIDATE "QueuePair.Invalidate"
 
@@ -312,8 +341,10 @@ static const struct nd_row window_rows[] = {
 	REAL(BIND, ND_ACCESS_VIOLATION, bind_unregistered),
 	REAL(BIND, ND_INVALID_PARAMETER_2, bind_no_region),
 	REAL(BIND, ND_INVALID_PARAMETER_2, bind_foreign_region),
+	REAL(BIND, ND_INVALID_PARAMETER_2, bind_region_of_other_adapter),
 	REAL(BIND, ND_INVALID_PARAMETER_3, bind_no_window),
 	REAL(BIND, ND_INVALID_PARAMETER_3, bind_foreign_window),
+	REAL(BIND, ND_INVALID_PARAMETER_3, bind_window_of_other_adapter),
 	REAL(BIND, ND_INVALID_PARAMETER_6, bind_bad_flags),
 	REAL(BIND, ND_DEVICE_BUSY, bind_twice),
 	REAL(DEREGISTER, ND_DEVICE_BUSY, deregister_bound),
@@ -321,6 +352,7 @@ static const struct nd_row window_rows[] = {
 	REAL(INVALIDATE, ND_NO_MORE_ENTRIES, invalidate_full),
 	REAL(INVALIDATE, ND_INVALID_PARAMETER_2, invalidate_no_window),
 	REAL(INVALIDATE, ND_INVALID_PARAMETER_2, invalidate_foreign_window),
+	REAL(INVALIDATE, ND_INVALID_PARAMETER_2, invalidate_window_of_other_adapter),
 	REAL(INVALIDATE, ND_INVALID_PARAMETER_3, invalidate_bad_flags),
 };
 
@@ -333,6 +365,7 @@ static void region(void **state)
 static void window(void **state)
 {
 	(void)state;
+	nd_need(NDX_CAP_MEMORY_WINDOW);
 	nd_run_rows(ROWS(window));
 }
 

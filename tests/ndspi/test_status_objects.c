@@ -321,13 +321,20 @@ static const struct nd_row create_rows[] = {
 	CREATE_FAULTS("Adapter.CreateCompletionQueue", cq_plain, "cq_create", 2),
 	REAL("Adapter.CreateMemoryRegion", ND_INVALID_HANDLE, mr_without_file),
 	CREATE_FAULTS("Adapter.CreateMemoryRegion", mr_plain, "mr_create", 2),
-	CREATE_FAULTS("Adapter.CreateMemoryWindow", mw_plain, "mw_create", 1),
-	FAULT("Adapter.CreateMemoryWindow", ND_NOT_SUPPORTED, mw_plain, "mw_create", 1,
-              "NOT_SUPPORTED"),
 	REAL("Adapter.CreateConnector", ND_INVALID_HANDLE, connector_without_file),
 	CREATE_FAULTS("Adapter.CreateConnector", connector_plain, "conn_create", 2),
 	REAL("Adapter.CreateListener", ND_INVALID_HANDLE, listener_without_file),
 	CREATE_FAULTS("Adapter.CreateListener", listener_plain, "listener_create", 2),
+};
+
+static const struct nd_row window_rows[] = {
+	CREATE_FAULTS("Adapter.CreateMemoryWindow", mw_plain, "mw_create", 1),
+	FAULT("Adapter.CreateMemoryWindow", ND_NOT_SUPPORTED, mw_plain, "mw_create", 1,
+              "NOT_SUPPORTED"),
+};
+
+static const struct nd_row no_window_rows[] = {
+	REAL("Adapter.CreateMemoryWindow", ND_NOT_SUPPORTED, mw_plain),
 };
 
 static const struct nd_row srq_rows[] = {
@@ -356,14 +363,24 @@ static void creation(void **state)
 	nd_run_rows(ROWS(create));
 }
 
-/* An adapter has shared receive queues, or says that it has none. */
+/* An adapter has windows, or says that it has none. */
+static void window(void **state)
+{
+	(void)state;
+	if (!nd_has(NDX_CAP_MEMORY_WINDOW))
+		nd_run_rows(ROWS(no_window));
+	nd_need(NDX_CAP_MEMORY_WINDOW);
+	nd_run_rows(ROWS(window));
+}
+
+/* The same of shared receive queues. */
 static void shared_receive_queue(void **state)
 {
 	(void)state;
-	if (nd_has_srq())
-		nd_run_rows(ROWS(srq));
-	else
+	if (!nd_has(NDX_CAP_SRQ))
 		nd_run_rows(ROWS(no_srq));
+	nd_need(NDX_CAP_SRQ);
+	nd_run_rows(ROWS(srq));
 }
 
 int main(int argc, char **argv)
@@ -371,6 +388,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(adapter),
 		cmocka_unit_test(creation),
+		cmocka_unit_test(window),
 		cmocka_unit_test(shared_receive_queue),
 	};
 	const int rc = nd_begin(argc, argv);

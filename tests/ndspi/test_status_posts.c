@@ -151,16 +151,23 @@ static const struct nd_row create_rows[] = {
 
 /* ---- CreateQueuePairWithSrq ---- */
 
+static IND2SharedReceiveQueue *new_srq(struct nd_side *s)
+{
+	IND2SharedReceiveQueue *srq = NULL;
+
+	assert_status(CALL(s->adapter, CreateSharedReceiveQueue, BY_ID(IID_IND2SharedReceiveQueue),
+	                   s->file, 1, 1, 0, 0, 0, OUT(srq)),
+	              ND_SUCCESS);
+	return srq;
+}
+
 static HRESULT make_shared(struct nd_pair *p, IUnknown *cq, IUnknown *initiator_cq, bool shared,
                            struct numbers n)
 {
-	IND2SharedReceiveQueue *srq = NULL;
+	IND2SharedReceiveQueue *srq = new_srq(&p->a);
 	void *out = NULL;
 	HRESULT status;
 
-	assert_status(CALL(p->a.adapter, CreateSharedReceiveQueue,
-	                   BY_ID(IID_IND2SharedReceiveQueue), p->a.file, 1, 1, 0, 0, 0, OUT(srq)),
-	              ND_SUCCESS);
 	status = CALL(p->a.adapter, CreateQueuePairWithSrq, BY_ID(IID_IND2QueuePair), cq,
 	              initiator_cq, shared ? UNKNOWN(srq) : UNKNOWN(p->a.cq), NULL, n.requests,
 	              n.request_sge, n.inline_size, &out);
@@ -188,6 +195,28 @@ static HRESULT shared_foreign(struct nd_pair *p)
 	return make_shared(p, UNKNOWN(p->a.cq), UNKNOWN(p->a.cq), false, ones);
 }
 
+static HRESULT shared_of_other_adapter(struct nd_pair *p)
+{
+	IND2SharedReceiveQueue *srq = new_srq(&p->b);
+	void *out = NULL;
+	const HRESULT status =
+		CALL(p->a.adapter, CreateQueuePairWithSrq, BY_ID(IID_IND2QueuePair),
+	             UNKNOWN(p->a.cq), UNKNOWN(p->a.cq), UNKNOWN(srq), NULL, 1, 1, 0, &out);
+
+	assert_int_equal(CALL(srq, Release), 0);
+	return created(status, out);
+}
+
+static HRESULT shared_cq_of_other_adapter(struct nd_pair *p)
+{
+	return make_shared(p, UNKNOWN(p->b.cq), UNKNOWN(p->a.cq), true, ones);
+}
+
+static HRESULT shared_initiator_cq_of_other_adapter(struct nd_pair *p)
+{
+	return make_shared(p, UNKNOWN(p->a.cq), UNKNOWN(p->b.cq), true, ones);
+}
+
 static HRESULT shared_no_requests(struct nd_pair *p)
 {
 	const struct numbers beyond = {0, 0, 0, 1, 0};
@@ -211,13 +240,10 @@ static HRESULT shared_inline(struct nd_pair *p)
 
 static HRESULT shared_receive(struct nd_pair *p)
 {
-	IND2SharedReceiveQueue *srq = NULL;
+	IND2SharedReceiveQueue *srq = new_srq(&p->a);
 	IND2QueuePair *qp = NULL;
 	HRESULT status;
 
-	assert_status(CALL(p->a.adapter, CreateSharedReceiveQueue,
-	                   BY_ID(IID_IND2SharedReceiveQueue), p->a.file, 1, 1, 0, 0, 0, OUT(srq)),
-	              ND_SUCCESS);
 	assert_status(CALL(p->a.adapter, CreateQueuePairWithSrq, BY_ID(IID_IND2QueuePair),
 	                   UNKNOWN(p->a.cq), UNKNOWN(p->a.cq), UNKNOWN(srq), NULL, 1, 1, 0,
 	                   OUT(qp)),
@@ -232,13 +258,18 @@ static HRESULT shared_receive(struct nd_pair *p)
 
 static const struct nd_row shared_rows[] = {
 	REAL(CREATE_SHARED, ND_INVALID_PARAMETER_2, shared_no_cq),
+	REAL(CREATE_SHARED, ND_INVALID_PARAMETER_2, shared_cq_of_other_adapter),
 	REAL(CREATE_SHARED, ND_INVALID_PARAMETER_3, shared_no_initiator_cq),
+	REAL(CREATE_SHARED, ND_INVALID_PARAMETER_3, shared_initiator_cq_of_other_adapter),
 	REAL(CREATE_SHARED, ND_INVALID_PARAMETER_4, shared_foreign),
+	REAL(CREATE_SHARED, ND_INVALID_PARAMETER_4, shared_of_other_adapter),
 	REAL(CREATE_SHARED, ND_INVALID_PARAMETER_6, shared_no_requests),
 	REAL(CREATE_SHARED, ND_INVALID_PARAMETER_7, shared_sge),
 	REAL(CREATE_SHARED, ND_INVALID_PARAMETER_8, shared_inline),
 	FAULT(CREATE_SHARED, ND_INSUFFICIENT_RESOURCES, shared_plain, "qp_create", 2,
               "INSUFFICIENT_RESOURCES"),
+	FAULT(CREATE_SHARED, ND_NO_MEMORY, shared_plain, "qp_create", 2, "NO_MEMORY"),
+	FAULT(CREATE_SHARED, ND_DEVICE_REMOVED, shared_plain, "qp_create", 2, "DEVICE_REMOVED"),
 	REAL("QueuePair.Receive", ND_INVALID_DEVICE_STATE, shared_receive),
 };
 
@@ -394,8 +425,7 @@ static void creation(void **state)
 static void creation_with_shared_receives(void **state)
 {
 	(void)state;
-	if (!nd_has_srq())
-		skip();
+	nd_need(NDX_CAP_SRQ);
 	nd_run_rows(ROWS(shared));
 }
 

@@ -97,8 +97,6 @@ static HRESULT pending_result(struct nd_pair *p)
 
 static const struct nd_row cq_rows[] = {
 	REAL("CompletionQueue.GetNotifyAffinity", ND_INVALID_PARAMETER, cq_affinity_nowhere),
-	FAULT("CompletionQueue.GetNotifyAffinity", ND_NOT_SUPPORTED, cq_affinity, "cq_affinity", 1,
-              "NOT_SUPPORTED"),
 	REAL("CompletionQueue.Resize", ND_INVALID_PARAMETER, resize_0),
 	REAL("CompletionQueue.Resize", ND_INVALID_PARAMETER, resize_max),
 	REAL("CompletionQueue.Resize", ND_BUFFER_OVERFLOW, resize_below),
@@ -121,6 +119,20 @@ static const struct nd_row cq_rows[] = {
               "DEVICE_REMOVED"),
 	REAL("Overlapped.GetOverlappedResult", ND_PENDING, pending_result),
 	BEYOND("Overlapped.CancelOverlappedRequests", ND_UNSUCCESSFUL, "NDX always cancels"),
+};
+
+#define AFFINITY_FAULTS(call, provoke, where)                                                \
+	FAULT(call, ND_INSUFFICIENT_RESOURCES, provoke, where, 1, "INSUFFICIENT_RESOURCES"), \
+		FAULT(call, ND_NOT_SUPPORTED, provoke, where, 1, "NOT_SUPPORTED"),           \
+		FAULT(call, ND_DEVICE_REMOVED, provoke, where, 1, "DEVICE_REMOVED")
+
+static const struct nd_row cq_affinity_rows[] = {
+	REAL("CompletionQueue.GetNotifyAffinity", ND_SUCCESS, cq_affinity),
+	AFFINITY_FAULTS("CompletionQueue.GetNotifyAffinity", cq_affinity, "cq_affinity"),
+};
+
+static const struct nd_row no_cq_affinity_rows[] = {
+	REAL("CompletionQueue.GetNotifyAffinity", ND_NOT_SUPPORTED, cq_affinity),
 };
 
 /* ---- shared receive queues ---- */
@@ -189,6 +201,37 @@ static HRESULT srq_notify_off(struct nd_pair *p)
 	return end_srq(srq, CALL(srq, Notify, &p->a.ov));
 }
 
+static HRESULT srq_notify_event(struct nd_pair *p)
+{
+	IND2SharedReceiveQueue *srq = new_srq(p, 1);
+	OVERLAPPED ov;
+
+	memset(&ov, 0, sizeof(ov));
+	ov.hEvent = p->a.file;
+	return end_srq(srq, CALL(srq, Notify, &ov));
+}
+
+static HRESULT srq_notify_nowhere(struct nd_pair *p)
+{
+	IND2SharedReceiveQueue *srq = new_srq(p, 1);
+
+	return end_srq(srq, CALL(srq, Notify, NULL));
+}
+
+/* The queue is not below its threshold. */
+static HRESULT srq_notify_pending(struct nd_pair *p)
+{
+	IND2SharedReceiveQueue *srq = new_srq(p, 1);
+	HRESULT status;
+
+	assert_status(CALL(srq, Receive, NULL, NULL, 0), ND_SUCCESS);
+	assert_status(CALL(srq, Notify, &p->a.ov), ND_PENDING);
+	status = CALL(srq, GetOverlappedResult, &p->a.ov, FALSE);
+	(void)end_srq(srq, status);
+	assert_status(nd_ov_end(&p->a.ov), ND_CANCELED);
+	return status;
+}
+
 static HRESULT srq_notify_cancelled(struct nd_pair *p)
 {
 	IND2SharedReceiveQueue *srq = new_srq(p, 1);
@@ -238,8 +281,6 @@ static HRESULT srq_too_long(struct nd_pair *p)
 
 static const struct nd_row srq_rows[] = {
 	REAL("SharedReceiveQueue.GetNotifyAffinity", ND_INVALID_PARAMETER, srq_affinity_nowhere),
-	FAULT("SharedReceiveQueue.GetNotifyAffinity", ND_NOT_SUPPORTED, srq_affinity,
-              "srq_affinity", 1, "NOT_SUPPORTED"),
 	REAL("SharedReceiveQueue.Modify", ND_INVALID_PARAMETER, srq_modify_max),
 	REAL("SharedReceiveQueue.Modify", ND_BUFFER_OVERFLOW, srq_modify_below),
 	FAULT("SharedReceiveQueue.Modify", ND_INSUFFICIENT_RESOURCES, srq_modify, "srq_modify", 1,
@@ -247,6 +288,9 @@ static const struct nd_row srq_rows[] = {
 	FAULT("SharedReceiveQueue.Modify", ND_DEVICE_REMOVED, srq_modify, "srq_modify", 1,
               "DEVICE_REMOVED"),
 	REAL("SharedReceiveQueue.Notify", ND_INVALID_PARAMETER, srq_notify_off),
+	REAL("SharedReceiveQueue.Notify", ND_INVALID_PARAMETER, srq_notify_nowhere),
+	REAL("SharedReceiveQueue.Notify", ND_INVALID_HANDLE, srq_notify_event),
+	REAL("SharedReceiveQueue.Notify", ND_PENDING, srq_notify_pending),
 	REAL("SharedReceiveQueue.Notify", ND_CANCELED, srq_notify_cancelled),
 	FAULT("SharedReceiveQueue.Notify", ND_INTERNAL_ERROR, srq_notify_failed, "srq_notify", 1,
               "INTERNAL_ERROR"),
@@ -259,6 +303,15 @@ static const struct nd_row srq_rows[] = {
 	REAL("SharedReceiveQueue.Receive", ND_BUFFER_OVERFLOW, srq_too_long),
 };
 
+static const struct nd_row srq_affinity_rows[] = {
+	REAL("SharedReceiveQueue.GetNotifyAffinity", ND_SUCCESS, srq_affinity),
+	AFFINITY_FAULTS("SharedReceiveQueue.GetNotifyAffinity", srq_affinity, "srq_affinity"),
+};
+
+static const struct nd_row no_srq_affinity_rows[] = {
+	REAL("SharedReceiveQueue.GetNotifyAffinity", ND_NOT_SUPPORTED, srq_affinity),
+};
+
 static void completion_queue(void **state)
 {
 	(void)state;
@@ -268,16 +321,37 @@ static void completion_queue(void **state)
 static void shared_receive_queue(void **state)
 {
 	(void)state;
-	if (!nd_has_srq())
-		skip();
+	nd_need(NDX_CAP_SRQ);
 	nd_run_rows(ROWS(srq));
+}
+
+/* An adapter knows the affinity, or says that it does not. */
+static void completion_queue_affinity(void **state)
+{
+	(void)state;
+	if (!nd_has(NDX_CAP_NOTIFY_AFFINITY))
+		nd_run_rows(ROWS(no_cq_affinity));
+	nd_need(NDX_CAP_NOTIFY_AFFINITY);
+	nd_run_rows(ROWS(cq_affinity));
+}
+
+static void shared_receive_queue_affinity(void **state)
+{
+	(void)state;
+	nd_need(NDX_CAP_SRQ);
+	if (!nd_has(NDX_CAP_NOTIFY_AFFINITY))
+		nd_run_rows(ROWS(no_srq_affinity));
+	nd_need(NDX_CAP_NOTIFY_AFFINITY);
+	nd_run_rows(ROWS(srq_affinity));
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(completion_queue),
+		cmocka_unit_test(completion_queue_affinity),
 		cmocka_unit_test(shared_receive_queue),
+		cmocka_unit_test(shared_receive_queue_affinity),
 	};
 	const int rc = nd_begin(argc, argv);
 

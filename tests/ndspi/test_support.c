@@ -238,6 +238,8 @@ static void the_limits_fit_together(void **state)
 		assert_true(u.info.MaxReceiveSge > 0);
 		assert_true(u.info.MaxRegistrationSize >= u.info.MaxTransferLength);
 		assert_true(u.info.MaxCompletionQueueDepth >= u.info.MaxReceiveQueueDepth);
+		assert_int_equal(u.info.MaxWindowSize > 0, nd_has(NDX_CAP_MEMORY_WINDOW));
+		assert_int_equal(u.info.MaxSharedReceiveQueueDepth > 0, nd_has(NDX_CAP_SRQ));
 	}
 	assert_int_equal(CALL(adapter, Release), 0);
 }

@@ -179,6 +179,7 @@ static void connecting(void **state)
 static void windows(void **state)
 {
 	(void)state;
+	nd_need(NDX_CAP_MEMORY_WINDOW);
 	for (int last = 0; last < 2; last++) {
 		struct nd_pair p;
 		IND2MemoryWindow *mw;
