@@ -101,8 +101,8 @@ done
 cat >"$tmp/cmake/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.21)
 project(consumer LANGUAGES ${ENABLED})
-find_package(ndx ${ASKED} REQUIRED COMPONENTS ${COMPONENTS})
-foreach(component IN LISTS COMPONENTS)
+find_package(${PACKAGE} ${ASKED} REQUIRED COMPONENTS ${COMPONENTS})
+foreach(component IN LISTS COMPONENTS PROGRAMS)
   foreach(language IN LISTS ENABLED)
     string(TOLOWER ${language} extension)
     add_executable(${component}.${language} ${component}.${extension})
@@ -110,35 +110,52 @@ foreach(component IN LISTS COMPONENTS)
   endforeach()
 endforeach()
 END
-ask() { # ask VERSION COMPONENTS: a program's CMake asks for these; what it says in $tmp/log
+# ask PACKAGE VERSION COMPONENTS [PROGRAMS]: a program's CMake asks for these, for the programs of the
+# components and these ones; what it says in $tmp/log
+ask() {
 	rm -rf "$tmp/asked"
-	cmake -S "$tmp/cmake" -B "$tmp/asked" -DCMAKE_PREFIX_PATH="$tmp/moved/ndx" -DASKED="$1" \
-		-DCOMPONENTS="$2" -DCMAKE_C_COMPILER="$cc" -DENABLED="$enabled" >"$tmp/log" 2>&1
+	cmake -S "$tmp/cmake" -B "$tmp/asked" -DCMAKE_PREFIX_PATH="$tmp/moved/ndx" -DPACKAGE="$1" \
+		-DASKED="$2" -DCOMPONENTS="$3" -DPROGRAMS="${4:-}" -DCMAKE_C_COMPILER="$cc" \
+		-DENABLED="$enabled" >"$tmp/log" 2>&1
 }
-if ! ask "$minor" "$components" || ! cmake --build "$tmp/asked" >>"$tmp/log" 2>&1; then
-	cat "$tmp/log"
-	echo "   ^ find_package(ndx $minor COMPONENTS $components)"
-	exit 1
-fi
-for program in "$tmp"/asked/*.C "$tmp"/asked/*.CXX; do
-	[ -f "$program" ] || continue
-	"$program" "$version" || {
-		echo "   ^ $(basename "$program"), as CMake built it"
-		exit 1
-	}
-done
-refused() { # refused VERSION COMPONENT TEXT: CMake refuses, and says why
-	if ask "$1" "$2" || ! tr -s ' \n' ' ' <"$tmp/log" | grep -qF "$3"; then
+runs() { # runs PACKAGE COMPONENTS [PROGRAMS]: what asks for this version is built, and runs
+	if ! ask "$1" "$minor" "$2" "${3:-}" || ! cmake --build "$tmp/asked" >>"$tmp/log" 2>&1; then
 		cat "$tmp/log"
-		echo "   ^ find_package(ndx $1 COMPONENTS $2) does not say: $3"
+		echo "   ^ find_package($1 $minor COMPONENTS $2)"
+		exit 1
+	fi
+	for program in "$tmp"/asked/*.C "$tmp"/asked/*.CXX; do
+		[ -f "$program" ] || continue
+		"$program" "$version" || {
+			echo "   ^ $(basename "$program"), as CMake built it with package $1"
+			exit 1
+		}
+	done
+}
+refused() { # refused PACKAGE VERSION COMPONENT TEXT: CMake refuses, and says why
+	if ask "$1" "$2" "$3" || ! tr -s ' \n' ' ' <"$tmp/log" | grep -qF "$4"; then
+		cat "$tmp/log"
+		echo "   ^ find_package($1 $2 COMPONENTS $3) does not say: $4"
 		exit 1
 	fi
 }
-refused "$minor" streams 'no component streams'
+runs ndx "$components"
+refused ndx "$minor" streams 'no component streams'
+packages=ndx
+if [ -f "$tmp/ndx-ndspi" ]; then # built with g++
+	packages='ndx ndx-ndspi'
+	runs ndx-ndspi '' ndspi
+	runs ndx-ndspi winrt ndspi
+	refused ndx-ndspi "$minor" stream 'no component stream'
+fi
 # Until 1.0 a program of another minor version does not go with this one, also not an older one.
 case $minor in
 0.0) ;;
-0.*) refused "0.$((${minor#0.} - 1))" ndx "version: $version" ;;
+0.*)
+	for package in $packages; do
+		refused "$package" "0.$((${minor#0.} - 1))" '' "version: $version"
+	done
+	;;
 esac
 
 # The dynamic linker refuses a libndx of another version below the libraries that use its inside.

@@ -77,6 +77,16 @@ conformance() { # conformance URI CASES...: of each there is one that passes
 	done
 }
 
+built() { # built C C++ COMPONENTS: the programs of $work/cmake for these components are built, and run
+	say cmake -S "$work/cmake" -B "$work/built" -DCMAKE_C_COMPILER="$1" -DCMAKE_CXX_COMPILER="$2"
+	say cmake --build "$work/built"
+	for component in $3; do
+		say "$work/built/$component.C" "$version"
+		say "$work/built/$component.CXX" "$version"
+	done
+	rm -rf "$work/built"
+}
+
 consumers() { # consumers C C++: programs against libndx-dev, by pkg-config and by CMake
 	version=$(pkg-config --modversion ndx)
 	mkdir "$work/cmake"
@@ -107,14 +117,18 @@ foreach(component IN LISTS components)
   target_link_libraries(\${component}.CXX PRIVATE ndx::\${component})
 endforeach()
 END
-	say cmake -S "$work/cmake" -B "$work/built" -DCMAKE_C_COMPILER="$1" -DCMAKE_CXX_COMPILER="$2"
-	say cmake --build "$work/built"
-	for component in $components; do
-		say "$work/built/$component.C" "$version"
-		say "$work/built/$component.CXX" "$version"
-	done
+	built "$1" "$2" "$components"
 	echo "programs by $1 and $2, by pkg-config and CMake, for$components: run"
-	rm -rf "$work/cmake" "$work/built"
+	case $components in
+	*ndspi*)
+		# the package under the library's own name
+		sed -i "s/^find_package.*/find_package(ndx-ndspi ${version%.*} REQUIRED COMPONENTS winrt)/
+			s/^set(components.*/set(components ndspi winrt)/" "$work/cmake/CMakeLists.txt"
+		built "$1" "$2" 'ndspi winrt'
+		echo "programs by $1 and $2, by CMake with package ndx-ndspi: run"
+		;;
+	esac
+	rm -rf "$work/cmake"
 }
 
 case $what in
