@@ -3,7 +3,8 @@
 # usage: headers.sh SOURCE BUILD CC
 # Every public header compiles alone, as C11 and as C++17, with no warning; ndx.h includes every header of
 # an application; and a program sends constant data without a cast. So do the headers for NetworkDirect
-# programs, for which -pedantic is too much: Windows has structures without a name.
+# programs, for which -pedantic is too much: Windows has structures without a name. These also compile
+# within extern "C", as some programs include them.
 set -eu
 src=$1 cc=$3
 bad=0
@@ -14,6 +15,15 @@ alone() { # alone HEADER LANGUAGE STANDARD [FOLDER OPTION]: in api, with -pedant
 		"$cc" -x "$2" "-std=$3" -Wall -Wextra -Wshadow -Wundef "${5:--pedantic}" -Werror \
 			-I"$src/${4:-api}" -fsyntax-only - || {
 		echo "   ^ <$1> does not compile alone as $3"
+		bad=1
+	}
+}
+
+within_c() { # within_c HEADER: of the shim
+	printf 'extern "C" {\n#include <%s>\n}\n' "$1" |
+		"$cc" -x c++ -std=c++17 -Wall -Wextra -Wfatal-errors -Werror -I"$src/shims/ndspi/include" \
+			-fsyntax-only - || {
+		echo "   ^ <$1> does not compile within extern \"C\""
 		bad=1
 	}
 }
@@ -37,6 +47,7 @@ for h in $(cd "$src/shims/ndspi/include" && ls ./*.h); do
 	alone "${h#./}" c c11 shims/ndspi/include -Wall
 	[ $have_cxx -eq 0 ] || alone "${h#./}" c++ c++11 shims/ndspi/include -Wall
 	[ $have_cxx -eq 0 ] || alone "${h#./}" c++ c++20 shims/ndspi/include -Wall
+	[ $have_cxx -eq 0 ] || within_c "${h#./}"
 done
 if [ -f "$src/api/ndx/ndx.h" ] && [ -f "$src/tests/checks/constant.c" ]; then
 	send_constant c c11

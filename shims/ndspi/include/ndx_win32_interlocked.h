@@ -11,6 +11,7 @@
 #include "ndx_win32_types.h"
 
 #ifdef __cplusplus
+extern "C++" {
 template <class Int> inline Int InterlockedIncrement(volatile Int *target)
 {
 	return __atomic_add_fetch(target, 1, __ATOMIC_SEQ_CST);
@@ -57,6 +58,7 @@ inline PVOID InterlockedCompareExchangePointer(PVOID volatile *target, PVOID val
 {
 	return __sync_val_compare_and_swap(target, comparand, value);
 }
+} // extern "C++"
 #else
 #define InterlockedIncrement(target) __atomic_add_fetch((target), 1, __ATOMIC_SEQ_CST)
 #define InterlockedDecrement(target) __atomic_sub_fetch((target), 1, __ATOMIC_SEQ_CST)

@@ -23,12 +23,14 @@
 #include <stdarg.h>
 #ifdef __cplusplus
 /* These undefine macros with the names of functions, so they come before ours. */
+extern "C++" {
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <cwchar>
 #include <cwctype>
+}
 #else
 #include <ctype.h>
 #include <stdio.h>
@@ -125,6 +127,7 @@ using ::ndx_nd_wprintf;
 } // namespace std
 
 /* The forms that take the room from the type of the array. */
+extern "C++" {
 template <size_t Room> inline errno_t strcpy_s(char (&target)[Room], const char *source)
 {
 	return strcpy_s(target, Room, source);
@@ -151,6 +154,7 @@ inline int swprintf_s(wchar_t (&text)[Room], const wchar_t *format, Arguments...
 {
 	return swprintf_s(text, Room, format, arguments...);
 }
+} // extern "C++"
 #endif
 
 #endif

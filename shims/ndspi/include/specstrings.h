@@ -12,6 +12,7 @@
 #define NDX_SPECSTRINGS_H
 
 #ifdef __cplusplus
+extern "C++" {
 #if __has_include(<bits/stdc++.h>)
 #include <bits/stdc++.h>
 #else
@@ -35,6 +36,7 @@
 #include <utility>
 #include <vector>
 #endif
+} // extern "C++"
 #endif
 #include "sal.h"
 

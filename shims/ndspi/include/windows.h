@@ -17,6 +17,7 @@
 #include "ndx_win32_runtime.h"
 
 #if !defined(NOMINMAX) && defined(__cplusplus) && !defined(min) && !defined(max)
+extern "C++" { /* programs include this header in extern "C", too */
 #include <type_traits>
 
 /* Templates, not macros: std::min and members of the name go on to work. Two types, so that an
@@ -34,6 +35,7 @@ constexpr typename std::common_type<Left, Right>::type max(const Left &left, con
 	typedef typename std::common_type<Left, Right>::type Common;
 	return Common(left) < Common(right) ? Common(right) : Common(left);
 }
+} // extern "C++"
 #elif !defined(NOMINMAX) && !defined(__cplusplus)
 #ifndef min
 #define min(left, right) ((left) < (right) ? (left) : (right))
