@@ -156,9 +156,11 @@ BOOL CloseHandle(HANDLE handle)
 	if (row != nullptr) {
 		object = row->object;
 		row->object = nullptr;
-		row->uses++;
-		row->next_free = table.first_free;
-		table.first_free = static_cast<std::uint32_t>(row - table.rows);
+		/* a count that begins again would name old handles: the row is out of use */
+		if (++row->uses != 0) {
+			row->next_free = table.first_free;
+			table.first_free = static_cast<std::uint32_t>(row - table.rows);
+		}
 	}
 	pthread_mutex_unlock(&table.lock);
 	if (object == nullptr) {
