@@ -22,9 +22,9 @@ struct Thread {
 	LPTHREAD_START_ROUTINE routine;
 	void *parameter;
 	sem_t started; /* the creator waits for the id, which the program may use at once */
-	pid_t id;
-	bool ended; /* under `ids` */
-	DWORD code; /* of the exit; the thread's own while it runs */
+	pid_t id;      /* 0: the thread could not begin */
+	bool ended;    /* under `ids` */
+	DWORD code;    /* of the exit; the thread's own while it runs */
 };
 
 pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -64,14 +64,16 @@ void set_up()
 void *begin(void *object)
 {
 	Thread *thread = static_cast<Thread *>(object);
-	const bool ends_by_key = pthread_setspecific(current, thread) == 0;
 
+	/* ExitThread() finds the thread by the key */
+	if (pthread_setspecific(current, thread) != 0) {
+		(void)sem_post(&thread->started);
+		return nullptr;
+	}
 	(void)pthread_setname_np(pthread_self(), "ndx-win");
 	thread->id = static_cast<pid_t>(syscall(SYS_gettid));
 	(void)sem_post(&thread->started);
 	thread->code = thread->routine(thread->parameter);
-	if (!ends_by_key)
-		end(thread);
 	return nullptr;
 }
 
@@ -147,6 +149,7 @@ HANDLE CreateThread(LPSECURITY_ATTRIBUTES, SIZE_T stack, LPTHREAD_START_ROUTINE 
 {
 	Thread *thread;
 	HANDLE handle;
+	bool begun;
 
 	if (routine == nullptr)
 		return winrt_null(ERROR_INVALID_PARAMETER);
@@ -165,12 +168,13 @@ HANDLE CreateThread(LPSECURITY_ATTRIBUTES, SIZE_T stack, LPTHREAD_START_ROUTINE 
 		drop(thread);
 		return winrt_null(ERROR_NOT_ENOUGH_MEMORY);
 	}
-	if (!start(thread, stack)) {
+	begun = start(thread, stack);
+	while (begun && sem_wait(&thread->started) != 0) {
+	}
+	if (!begun || thread->id == 0) {
 		ndx_nd_waitable_release(thread->waitable);
 		(void)CloseHandle(handle);
 		return winrt_null(ERROR_NOT_ENOUGH_MEMORY);
-	}
-	while (sem_wait(&thread->started) != 0) {
 	}
 	if (id != nullptr)
 		*id = static_cast<DWORD>(thread->id);

@@ -6,6 +6,9 @@
 #include <windows.h>
 #include <process.h>
 
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -147,6 +150,39 @@ static void bad_threads_are_refused(void **)
 	assert_int_equal(GetLastError(), ERROR_INVALID_HANDLE);
 	assert_true(CloseHandle(event));
 }
+
+/* A sanitizer calls the function before a program begins. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static void a_thread_without_its_key_does_not_begin(void **)
+{
+	skip();
+}
+#else
+static bool no_keys; /* atomic */
+
+/* In place of the system's: there is no memory for the key of a thread. */
+extern "C" int pthread_setspecific(pthread_key_t key, const void *value) noexcept
+{
+	using Set = int (*)(pthread_key_t, const void *);
+	static const Set set = reinterpret_cast<Set>(dlsym(RTLD_NEXT, "pthread_setspecific"));
+
+	return __atomic_load_n(&no_keys, __ATOMIC_ACQUIRE) ? ENOMEM : set(key, value);
+}
+
+static void a_thread_without_its_key_does_not_begin(void **)
+{
+	HANDLE thread;
+
+	__atomic_store_n(&no_keys, true, __ATOMIC_RELEASE);
+	thread = CreateThread(nullptr, 0, return_parameter, nullptr, 0, nullptr);
+	__atomic_store_n(&no_keys, false, __ATOMIC_RELEASE);
+	assert_null(thread);
+	assert_int_equal(GetLastError(), ERROR_NOT_ENOUGH_MEMORY);
+	thread = CreateThread(nullptr, 0, return_parameter, nullptr, 0, nullptr);
+	assert_int_equal(WaitForSingleObject(thread, INFINITE), WAIT_OBJECT_0);
+	assert_true(CloseHandle(thread));
+}
+#endif
 
 static void a_thread_has_an_affinity(void **)
 {
@@ -473,6 +509,7 @@ int main()
 		cmocka_unit_test(the_end_of_a_thread_is_behind_its_destructors),
 		cmocka_unit_test(a_handle_may_be_closed_while_its_thread_runs),
 		cmocka_unit_test(bad_threads_are_refused),
+		cmocka_unit_test(a_thread_without_its_key_does_not_begin),
 		cmocka_unit_test(a_thread_has_an_affinity),
 		cmocka_unit_test(atomic_operations_lose_nothing),
 		cmocka_unit_test(atomic_operations_return_what_they_do_on_windows),
