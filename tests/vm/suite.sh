@@ -49,7 +49,7 @@ run receiver.hold_1s receiver-cases --hold-ms 1000 \
 run receiver.frames sh "$src/tests/vm/frames.sh" "$src" "$frames"
 sh "$src/tests/vm/surf.sh" "$src" || ended=1
 sh "$src/tests/vm/stacks.sh" || ended=1
-sh "$src/tests/vm/ndspi.sh" "$src" || ended=1
+sh "$src/tests/vm/ndspi.sh" "$src" "$((rounds > 0 ? 1 : 7))" || ended=1
 run wire.device_removed sh "$src/tests/vm/removal.sh"
 run verbs.foreign_device timeout -s KILL 90 foreign-device verbs:rxe0 rxe1 10.9.0.2
 run verbs.addresses sh "$src/tests/vm/addresses.sh"
