@@ -153,7 +153,7 @@ case $minor in
 0.0) ;;
 0.*)
 	for package in $packages; do
-		refused "$package" "0.$((${minor#0.} - 1))" '' "version: $version"
+		refused "$package" "0.$((${minor#0.} - 1))" "${package#ndx-}" "version: $version"
 	done
 	;;
 esac
