@@ -247,7 +247,7 @@ int main(int argc, char **argv)
 	const int rc = nd_begin(argc, argv);
 
 	if (argc > 2)
-		step = atoi(argv[2]);
+		step = (int)strtol(argv[2], NULL, 10);
 	if (step < 1)
 		return 1;
 	return rc != 0 ? rc : cmocka_run_group_tests(tests, NULL, NULL);
