@@ -9,8 +9,6 @@ enum { DEVIATIONS_MAX = 6 }; /* per backend */
 
 /* The row with the NULL prefix ends the list. */
 static const struct deviation deviations[] = {
-	{"ofi:tcp", "error.sender_*_gets_the_reason",
-         "a link of libfabric's tcp provider ends without a reason; the send is CANCELED"},
 	{"ofi:verbs", "disconnect.keepalive_notices_a_stopped_peer",
          "the device answers for a process that is stopped"},
 	{"ofi:verbs", "error.sender_to_a_bad_receive_gets_the_reason",
@@ -19,7 +17,6 @@ static const struct deviation deviations[] = {
          "the sender of a message that is too long is told of an error of the peer's (rxe)"},
 	{"ofi:verbs", "adapter.resolve_of_its_own_address_finds_it",
          "the guest of tests/vm sends what is for its own addresses over the wire"},
-	{"fault:ofi:tcp", "error.sender_*_gets_the_reason", "as ofi:tcp"},
 	{"fault:", "adapter.list_has_it", "for tests: nobody is to find it unasked"},
 	{"verbs:", "disconnect.keepalive_notices_a_stopped_peer",
          "the device answers for a process that is stopped"},

@@ -12,8 +12,6 @@ struct deviation {
 
 /* The one list of what a provider does not keep. A promise that is missing here is kept. */
 static const struct deviation deviations[] = {
-	{"ofi:tcp", "sender of a message that is too long", ND_CANCELED,
-         "a link of libfabric's tcp provider ends without a reason"},
 	{"verbs:rxe", "a window ends where it was bound to end", ND_SUCCESS,
          "software RoCE checks the region, not the window"},
 };

@@ -43,11 +43,12 @@
 #include "ofi_mr.h"
 #include "ofi_netif.h"
 #include "ofi_peer.h"
+#include "ofi_sizes.h"
 #include "ofi_wire.h"
 
 #define OFI_API FI_VERSION(1, 17)
 #define OFI_MAX_IOV 4u /* libfabric's tcp provider overruns its arrays with more */
-#define OFI_MAX_DEPTH 4096u
+#define OFI_MAX_DEPTH OFI_CM_DEPTH_MAX
 #define OFI_MAX_CQ_DEPTH (UINT32_C(1) << 20)
 #define OFI_MAX_TRANSFER (UINT32_C(1) << 30)
 #define OFI_MAX_INLINE 256u
@@ -232,6 +233,7 @@ struct ofi_tx {
 	bool native;   /* libfabric has the request, or parts of it */
 	bool remote;   /* `verdict` is about the peer's memory */
 	bool unacked;  /* a message for which the peer's acknowledgement has not come */
+	bool unfit;    /* a message that its receive cannot take, as `verdict` says */
 	enum ndx_status verdict; /* NDX_OK, or the status with which it completes in its turn */
 	struct iovec iov[OFI_MAX_IOV];
 	uint32_t tokens[OFI_MAX_IOV];
@@ -247,7 +249,10 @@ struct ofi_rx {
 	uint32_t tokens[OFI_MAX_IOV];
 	uint8_t iov_count;
 	bool native;
-	bool poisoned; /* its memory was deregistered: it must not receive */
+	bool poisoned; /* its memory was deregistered, or must not be written: it cannot receive */
+	bool placed;   /* `place` is its entry in the peer's control region (ofi_sizes.h) */
+	uint32_t place;
+	enum ndx_status verdict; /* NDX_OK, or the status for a message that does not fit */
 };
 
 /* Acknowledgements of messages (ofi_ack_count.c, ofi_ack.c); counts since the connection began,
@@ -300,6 +305,7 @@ struct ofi_qp {
 	uint32_t tx_next;     /* first request that libfabric never had */
 	uint32_t tx_native;   /* requests that libfabric has, or that are not acknowledged */
 	struct ofi_acks acks;
+	struct ofi_sizes sizes;
 	uint32_t reads; /* reads among them */
 	uint32_t read_limit;
 	uint32_t written;      /* length of the write that the next message reports */
@@ -380,11 +386,15 @@ void ofi_send_credits(struct ofi_qp *qp);
 void ofi_send_pending_credits(struct ofi_ncq *ncq);
 /* The number of receives that the peer does not know; from now on they count as announced. */
 uint16_t ofi_take_credits(struct ofi_qp *qp);
+/* The same for the data of connection management. */
+uint16_t ofi_first_credits(struct ofi_qp *qp);
 /* Send one control message with the credits and acknowledgements that the peer does not know;
  * false: libfabric does not take one now. */
 bool ofi_announce(struct ofi_qp *qp);
 /* A receive is no longer with libfabric. */
 void ofi_rx_returned(struct ofi_qp *qp, struct ofi_rx *rx);
+/* Why a receive failed, in words. */
+const char *ofi_rx_cause(const struct ofi_rx *rx, enum ndx_status status);
 /* A receive came back without a message. */
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err);
 
@@ -464,10 +474,11 @@ struct ofi_link {
 	struct ofi_op first_op;
 	struct fid_mr *control; /* memory region of `area`, into which the peer writes records */
 	uint32_t key;
-	_Alignas(8) uint8_t area[OFI_AREA_SIZE]; /* the records; enum ofi_area_offset */
-	uint8_t refusal[OFI_CM_PRIVATE];         /* private data of the own REJECT */
-	uint8_t answer[OFI_GRANT_SIZE]; /* records of this end: the next one of a kind is written
-	                                   when */
+	size_t area_size;
+	uint8_t *sizes; /* the peer's entries for the own receives (ofi_sizes.h); NULL: none */
+	uint8_t refusal[OFI_CM_PRIVATE]; /* private data of the own REJECT */
+	uint8_t answer[OFI_GRANT_SIZE];  /* records of this end: the next one of a kind is written
+	                                    when */
 	uint8_t forget[4 * OFI_TOKENS_MAX]; /* the peer has acted on the one before */
 	uint32_t id;
 	/* control thread */
@@ -507,6 +518,9 @@ struct ofi_link {
 	uint32_t signs_of_life; /* count of signs of life of the peer, ... */
 	uint32_t ctrl_in;       /* ... and of the control messages among them */
 	struct ofi_verbs_link verbs;
+	/* The records; enum ofi_area_offset. The entries of the peer's receives follow in the same
+	 * block of memory (alloc_link() in ofi_endpoint.c). */
+	_Alignas(8) uint8_t area[OFI_AREA_SIZE];
 };
 
 /* The lock of the native queue is held: the link with this id; NULL if there is none. */
@@ -520,10 +534,12 @@ static inline struct ofi_link *ofi_ncq_find(const struct ofi_ncq *ncq, uint32_t 
 /*
  * Control thread. Make an endpoint for `conn` and its queue pair from `info`, and give it the
  * receives that are posted already. *own has the parameters of the connection; the call adds the
- * rest of what the peer has to know.
+ * rest of what the peer has to know. peer: of the passive side, what the peer has sent; NULL on the
+ * active side.
  */
 enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct fi_info *info,
-                                enum ofi_stage stage, struct ofi_link **out, struct ofi_cm *own);
+                                const struct ofi_cm *peer, struct ofi_link **out,
+                                struct ofi_cm *own);
 /*
  * Control thread: close the endpoint and free the link. The queue pair's requests have come back or
  * are canceled when this returns. keep: the attempt has failed, and the queue pair keeps its

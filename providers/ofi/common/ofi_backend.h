@@ -102,8 +102,9 @@ struct ofi_backend {
 	int backlog;          /* 0, or how many unread requests a listener may have */
 	bool solicited;       /* a message says whether it is solicited */
 	bool windows;
-	bool neighbours; /* it reports a new address of a neighbour as if the connection had timed
-	                    out */
+	bool tells_sizes; /* the receiver tells the lengths of its receives */
+	bool neighbours;  /* it reports a new address of a neighbour as if the connection had timed
+	                     out */
 	bool verbs_retries; /* a request in another protocol may be of verbs, which then uses this
 	                     * one
 	                     */

@@ -190,8 +190,7 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 	if (info == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to connect");
 	copy_params(&own, OFI_CM_CONNECT, params);
-	st = ofi_link_create(conn, ofi_qp_of(spi->qp), info, OFI_LINK_CONNECTING, &conn->link,
-	                     &own);
+	st = ofi_link_create(conn, ofi_qp_of(spi->qp), info, NULL, &conn->link, &own);
 	fi_freeinfo(info);
 	if (st != NDX_OK)
 		return st;
@@ -255,7 +254,7 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	int err;
 
 	copy_params(&own, OFI_CM_ACCEPT, params);
-	st = ofi_link_create(conn, qp, request->info, OFI_LINK_ACCEPTING, &conn->link, &own);
+	st = ofi_link_create(conn, qp, request->info, &request->peer, &conn->link, &own);
 	if (st != NDX_OK)
 		goto drop;
 	ndxp_lock_acquire(&conn->link->ncq->lock);

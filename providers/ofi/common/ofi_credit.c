@@ -28,8 +28,19 @@ uint16_t ofi_take_credits(struct ofi_qp *qp)
 {
 	const uint32_t fresh = count_unannounced(qp);
 
+	if (fresh == 0 || ofi_sizes_tell(qp) != 0)
+		return 0;
 	qp->rx_credited += fresh;
 	return (uint16_t)fresh;
+}
+
+uint16_t ofi_first_credits(struct ofi_qp *qp)
+{
+	const uint32_t leading = ofi_sizes_leading(qp);
+	const uint32_t fresh = count_unannounced(qp);
+
+	qp->rx_credited = fresh < leading ? fresh : leading;
+	return (uint16_t)qp->rx_credited;
 }
 
 /* Is a control message for credits alone justified? */
@@ -52,8 +63,10 @@ static bool is_due(const struct ofi_qp *qp)
 bool ofi_announce(struct ofi_qp *qp)
 {
 	const uint32_t fresh = count_unannounced(qp);
-	const int err = ofi_backend_of(qp)->send_credits(qp, fresh);
+	int err = ofi_sizes_tell(qp);
 
+	if (err == 0)
+		err = ofi_backend_of(qp)->send_credits(qp, fresh);
 	if (err != 0)
 		return err != FI_EAGAIN;
 	qp->rx_credited += fresh;
@@ -101,6 +114,8 @@ void ofi_send_credits(struct ofi_qp *qp)
 
 void ofi_post_receives(struct ofi_qp *qp)
 {
+	bool told = true;
+
 	if (qp->ep == NULL || qp->recalling)
 		return;
 	while (qp->rx_next != qp->base.receive.tail) {
@@ -114,9 +129,15 @@ void ofi_post_receives(struct ofi_qp *qp)
 				break;
 			}
 			qp->rx_native++;
+			told = told && !rx->placed;
+			ofi_sizes_place(qp, rx);
 		}
 		qp->rx_next++;
 	}
+	/* recalled receives have lost their memory, and the peer has credits for them; if libfabric
+	 * has no memory now, the next credits tell */
+	if (!told)
+		(void)ofi_sizes_tell(qp);
 	ofi_send_credits(qp);
 }
 

@@ -223,6 +223,22 @@ static const char *take_written(struct ofi_link *link, const struct ofi_ctrl *ct
 	return ok ? NULL : "the length of a write in the wrong order, or twice";
 }
 
+/* What the peer says about receives: the length of its own, or that one of this end is too short.
+ */
+static const char *take_length(struct ofi_link *link, const struct ofi_ctrl *ctrl)
+{
+	struct ofi_qp *qp = link->qp;
+	const char *wrong;
+
+	if (qp == NULL)
+		return NULL;
+	ndxp_lock_acquire(&qp->base.lock);
+	wrong = ctrl->type == OFI_CTRL_SIZE ? ofi_sizes_take(qp, ofi_ctrl_length(ctrl))
+	                                    : ofi_sizes_too_long(qp, ofi_ctrl_length(ctrl));
+	ndxp_lock_release(&qp->base.lock);
+	return wrong;
+}
+
 const char *ofi_ctrl_handle(struct ofi_link *link, const struct ofi_ctrl *ctrl)
 {
 	const char *wrong = ofi_ctrl_check_alone(ctrl);
@@ -250,6 +266,9 @@ const char *ofi_ctrl_handle(struct ofi_link *link, const struct ofi_ctrl *ctrl)
 		return take_ping(link);
 	case OFI_CTRL_PONG:
 		return take_pong(link);
+	case OFI_CTRL_SIZE:
+	case OFI_CTRL_TOO_LONG:
+		return take_length(link, ctrl);
 	default:
 		return take_written(link, ctrl);
 	}

@@ -32,7 +32,7 @@ static bool is_used(const struct ofi_adapter *adapter, uint32_t id)
 static enum ndx_status make_control(struct ofi_link *link)
 {
 	/* target of control messages, and of reads of no bytes */
-	const int err = ofi_mr_reg(link->adapter, link->area, sizeof(link->area),
+	const int err = ofi_mr_reg(link->adapter, link->area, link->area_size,
 	                           FI_REMOTE_WRITE | FI_REMOTE_READ, &link->control, &link->key);
 
 	if (err != 0)
@@ -112,25 +112,55 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->invalidating = NULL;
 	qp->written = 0;
 	qp->written_parts = 0;
+	ofi_sizes_begin(qp, link);
 	if (link->adapter->backend->attached != NULL)
 		link->adapter->backend->attached(link);
 	ofi_post_receives(qp);
-	own->credits = ofi_take_credits(qp);
+	own->credits = ofi_first_credits(qp);
+	own->receive_size = qp->sizes.common;
+	qp->sizes.common_told = own->receive_size != OFI_SIZE_UNKNOWN;
 	ndxp_lock_release(&qp->base.lock);
 	ndxp_lock_release(&ncq->lock);
 }
 
-enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct fi_info *info,
-                                enum ofi_stage stage, struct ofi_link **out, struct ofi_cm *own)
+/* NULL: out of memory. The active side does not know yet how many receives the peer may post. */
+static struct ofi_link *alloc_link(const struct ofi_adapter *adapter, const struct ofi_qp *qp,
+                                   const struct ofi_cm *peer)
 {
-	struct ofi_link *link = calloc(1, sizeof(*link));
+	const size_t receives = peer != NULL ? peer->depth : OFI_MAX_DEPTH;
+	const size_t sizes = adapter->backend->tells_sizes ? receives * OFI_SIZE_ENTRY : 0;
+	struct ofi_link *link = calloc(1, sizeof(*link) + sizes);
+
+	if (link == NULL)
+		return NULL;
+	link->area_size = OFI_AREA_SIZE + sizes;
+	if (!adapter->backend->tells_sizes)
+		return link;
+	link->sizes = calloc(qp->base.receive.depth + 1, OFI_SIZE_ENTRY);
+	if (link->sizes != NULL)
+		return link;
+	free(link);
+	return NULL;
+}
+
+static void free_link(struct ofi_link *link)
+{
+	free(link->sizes);
+	free(link);
+}
+
+enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct fi_info *info,
+                                const struct ofi_cm *peer, struct ofi_link **out,
+                                struct ofi_cm *own)
+{
+	struct ofi_link *link = alloc_link(conn->adapter, qp, peer);
 	enum ndx_status st;
 
 	if (link == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a connection");
 	link->adapter = conn->adapter;
 	link->conn = conn;
-	link->stage = stage;
+	link->stage = peer != NULL ? OFI_LINK_ACCEPTING : OFI_LINK_CONNECTING;
 	link->keepalive_ms = qp->base.spi.attr.keepalive_ms;
 	link->timer = (struct ndxp_timer){.fn = on_timer, .arg = link};
 	link->ready_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_READY, link};
@@ -143,7 +173,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	link->first_op = (struct ofi_op){OFI_OP_FIRST, 0, link};
 	st = ofi_ncq_get(conn->adapter, qp, own->outbound_read_limit > 0, &link->ncq);
 	if (st != NDX_OK)
-		goto free_link;
+		goto drop_link;
 	st = make_control(link);
 	if (st == NDX_OK)
 		st = make_endpoint(link, qp, info);
@@ -168,8 +198,8 @@ close_fids:
 		(void)fi_close(&link->control->fid);
 	ofi_ncq_untie(link->ncq, qp);
 	ofi_ncq_put(link->ncq);
-free_link:
-	free(link);
+drop_link:
+	free_link(link);
 	return st;
 }
 
@@ -273,6 +303,7 @@ static void cancel_rest(struct ofi_qp *qp, bool keep)
 	ndxp_lock_acquire(&qp->base.lock);
 	qp->recalling = false;
 	qp->recalled_for = NULL;
+	ofi_sizes_end(qp);
 	ofi_cancel_waiting(qp);
 	ndxp_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
 	if (keep) {
@@ -314,7 +345,7 @@ void ofi_link_close(struct ofi_link *link, bool keep)
 		ndxp_loop_post(adapter->spi.loop, &adapter->revoke_job);
 	ofi_ncq_put(ncq);
 	(void)note_slow(adapter, "fi_close of a completion queue", since);
-	free(link);
+	free_link(link);
 }
 
 /* Close the link, now or as soon as its time is over, and report QUIET. */

@@ -123,6 +123,7 @@ void ofi_link_opened(struct ofi_link *link)
 	qp->peer_depth = link->peer.depth;
 	qp->credits = link->peer.credits;
 	ofi_acks_open(qp, link->peer.initiator_depth);
+	ofi_sizes_open(qp, link);
 	qp->open = qp->ep != NULL;
 	ofi_send_credits(qp);
 	ndxp_lock_release(&qp->base.lock);

@@ -51,6 +51,7 @@ static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *
 	tx->native = false;
 	tx->remote = false;
 	tx->unacked = false;
+	tx->unfit = false;
 	tx->iov_count = 0;
 	if (tx->base.op_flags & NDX_OP_INLINE) {
 		copy_inline(qp, tx, sge, count);
@@ -152,6 +153,8 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 
 	rx->native = false;
 	rx->poisoned = false;
+	rx->placed = false;
+	rx->verdict = NDX_OK;
 	rx->iov_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (sge[i].length == 0)
@@ -166,12 +169,19 @@ static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_
 	return ok;
 }
 
-/* The receive names memory that it must not write. When no message can come any more, it is
- * canceled. */
+/* The receive names memory that it must not write. If the peer can be told, the receive fails when
+ * a message comes for it. */
 static void reject_receive(struct ofi_qp *qp, struct ndxp_req *req)
 {
 	const bool over = qp->broken || qp->peer_disc;
+	struct ofi_rx *rx = (struct ofi_rx *)(void *)req;
 
+	if (ofi_backend_of(qp)->tells_sizes) {
+		rx->poisoned = true;
+		rx->iov_count = 0;
+		return;
+	}
+	/* when no message can come any more, it is canceled */
 	ndxp_req_done(&qp->base.receive, req, over ? NDX_E_CANCELED : NDX_E_ACCESS_VIOLATION, 0);
 	/* those before it in a list */
 	ofi_post_receives(qp);

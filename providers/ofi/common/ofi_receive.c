@@ -10,14 +10,14 @@ void ofi_rx_returned(struct ofi_qp *qp, struct ofi_rx *rx)
 		qp->rx_credited--;
 }
 
-static const char *cause_of(const struct ofi_rx *rx, enum ndx_status status)
+const char *ofi_rx_cause(const struct ofi_rx *rx, enum ndx_status status)
 {
 	if (status == NDX_E_CANCELED)
 		return "the link was lost";
 	if (status == NDX_E_BUFFER_OVERFLOW)
 		return "a message was longer than its receive";
 	if (status == NDX_E_ACCESS_VIOLATION && rx->poisoned)
-		return "a message came for memory that was deregistered";
+		return "a message came for memory that must not be written";
 	return "a receive failed in libfabric";
 }
 
@@ -39,7 +39,11 @@ void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err)
 		return;
 	if (rx->poisoned && status == NDX_E_BUFFER_OVERFLOW)
 		status = NDX_E_ACCESS_VIOLATION;
+	if (rx->verdict != NDX_OK) {
+		status = rx->verdict;
+		err = 0;
+	}
 	if (!qp->releasing)
-		ofi_qp_break(qp, err, cause_of(rx, status));
+		ofi_qp_break(qp, err, ofi_rx_cause(rx, status));
 	ndxp_req_done(&qp->base.receive, &rx->base, status, err);
 }

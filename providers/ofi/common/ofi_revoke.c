@@ -82,6 +82,10 @@ static bool mark_requests(struct ofi_qp *qp, uint32_t token)
 		if (tx->base.done || !has_token(tx->tokens, tx->iov_count, token))
 			continue;
 		has = has || tx->native;
+		/* of one that the peer was told of, the memory is not used */
+		if (tx->unfit && tx->native)
+			continue;
+		tx->unfit = false;
 		tx->verdict = NDX_E_ACCESS_VIOLATION;
 	}
 	return has;

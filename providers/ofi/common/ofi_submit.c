@@ -56,7 +56,9 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 		ofi_rnr_begin(qp);
 		return false;
 	}
-	return true;
+	tx->verdict = ofi_sizes_check(qp, tx);
+	tx->unfit = tx->verdict != NDX_OK;
+	return !tx->unfit || qp->tx_native == 0;
 }
 
 /* libfabric did not take the request, or only a part of it. */
@@ -85,7 +87,7 @@ static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 		ofi_check_drained(qp);
 		return false;
 	}
-	if (tx->verdict != NDX_OK) {
+	if (tx->verdict != NDX_OK && !tx->unfit) {
 		ofi_mw_skip(tx);
 		if (!tx->native)
 			ndxp_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
@@ -98,7 +100,7 @@ static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 		return ofi_mw_run(qp, tx);
 	/* set first: on a shared queue another thread may see the completion at once */
 	tx->native = true;
-	err = ofi_backend_of(qp)->submit(qp, tx);
+	err = tx->unfit ? ofi_sizes_refuse(qp, tx) : ofi_backend_of(qp)->submit(qp, tx);
 	if (err == 0) {
 		ndxp_qp_rnr_end(&qp->base);
 		qp->tx_native++;
@@ -117,7 +119,8 @@ void ofi_submit(struct ofi_qp *qp)
 
 		/* done already: canceled, or admitted after the end of the connection */
 		if (!tx->base.done) {
-			if (!qp->open || qp->broken || !may_go(qp, tx) || !submit_one(qp, tx))
+			if (!qp->open || qp->broken || qp->sizes.refused || !may_go(qp, tx) ||
+			    !submit_one(qp, tx))
 				break;
 		}
 		qp->tx_next++;
@@ -140,6 +143,15 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 	qp->tx_native--;
 	if (tx->base.type == NDX_REQUEST_READ)
 		qp->reads--;
+	if (tx->unfit) {
+		ofi_qp_break(qp, 0,
+		             tx->verdict == NDX_E_DATA_OVERRUN
+		                     ? "a message is longer than the peer's receive"
+		                     : "the peer's receive names memory that must not be written");
+		ndxp_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
+		ofi_check_drained(qp);
+		return;
+	}
 	/* libfabric cancels requests by itself when the link is lost. Report the loss first, so
 	 * that the core does not take the empty queue for a completed drain. */
 	if (err != 0)

@@ -39,6 +39,8 @@ const char *ofi_ctrl_check_alone(const struct ofi_ctrl *ctrl)
 {
 	if (ctrl->flags != 0 && ctrl->type != OFI_CTRL_CREDIT)
 		return "a control message with unknown flags";
+	if (ctrl->type == OFI_CTRL_SIZE || ctrl->type == OFI_CTRL_TOO_LONG)
+		return NULL;
 	if (ctrl->type != OFI_CTRL_CREDIT && ctrl->arrived != 0)
 		return "an acknowledgement in a control message that has none";
 	switch (ctrl->type) {

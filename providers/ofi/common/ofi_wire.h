@@ -14,9 +14,16 @@
 #include <ndx/spi/provider.h>
 
 #define OFI_CM_SIZE 256u  /* bytes that libfabric's tcp provider carries */
-#define OFI_CM_HEADER 38u /* bytes of them before the private data */
+#define OFI_CM_HEADER 42u /* bytes of them before the private data */
 #define OFI_CM_PRIVATE (OFI_CM_SIZE - OFI_CM_HEADER)
-#define OFI_CM_VERSION 4u
+#define OFI_CM_VERSION 5u
+#define OFI_CM_DEPTH_MAX 4096u /* of a receive queue */
+
+/* Lengths of receives; see ofi_sizes.h. An entry is 0: as the data of connection management or SIZE
+ * say; else the length + 1, or OFI_SIZE_BAD. */
+#define OFI_SIZE_ENTRY 4u
+#define OFI_SIZE_UNKNOWN UINT32_MAX      /* there is no receive yet */
+#define OFI_SIZE_BAD (UINT32_C(1) << 31) /* the receive names memory that it must not write */
 
 enum ofi_cm_kind {
 	OFI_CM_CONNECT = 1,
@@ -33,6 +40,7 @@ struct ofi_cm {
 	uint16_t credits;         /* receives that are posted already */
 	uint16_t depth;           /* depth of the receive queue */
 	uint16_t initiator_depth; /* requests that may wait for acknowledgements */
+	uint32_t receive_size;    /* length of the receives behind `credits`, or OFI_SIZE_UNKNOWN */
 	uint32_t inbound_read_limit;
 	uint32_t outbound_read_limit;
 	bool is_verbs; /* of ofi:verbs: the sender is the provider verbs */
@@ -67,6 +75,8 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
  * number, because never more than 255 are acknowledged so.
  *
  * asks (CREDIT; 0 in all others): the sender waits for the acknowledgement of all that it has sent.
+ *
+ * SIZE and TOO_LONG have a length in the place of count (upper half) and arrived (lower half).
  */
 #define OFI_ID_MASK UINT32_C(0xffffff)
 #define OFI_CTRL_ASKS (UINT64_C(1) << 56)
@@ -86,6 +96,9 @@ enum ofi_ctrl_type {
 	OFI_CTRL_WRITTEN_HIGH = 12, /* ... and the upper 16 bits, if they are not 0 */
 	OFI_CTRL_PONG = 13,
 	OFI_CTRL_HELLO = 14, /* ofi:verbs: the passive side's first message */
+	OFI_CTRL_SIZE =
+		15, /* length of the receives whose entry is 0, if the peer has not told it */
+	OFI_CTRL_TOO_LONG = 16, /* the next message, of this length, does not fit in its receive */
 };
 
 enum ofi_ctrl_flag {
@@ -118,6 +131,16 @@ static inline uint64_t ofi_ctrl_encode(uint8_t type, uint16_t count, uint16_t ar
 {
 	return (uint64_t)type << 57 | (uint64_t)count << 40 | (uint64_t)arrived << 24 |
 	       (id & OFI_ID_MASK);
+}
+
+static inline uint64_t ofi_ctrl_encode_length(uint8_t type, uint32_t length, uint32_t id)
+{
+	return ofi_ctrl_encode(type, (uint16_t)(length >> 16), (uint16_t)length, id);
+}
+
+static inline uint32_t ofi_ctrl_length(const struct ofi_ctrl *ctrl)
+{
+	return (uint32_t)ctrl->count << 16 | ctrl->arrived;
 }
 
 static inline struct ofi_ctrl ofi_ctrl_split(uint64_t ctrl)
@@ -156,6 +179,7 @@ enum ofi_area_offset {
 	OFI_AREA_ANSWER = 232,
 	OFI_AREA_TOKENS = 256,
 	OFI_AREA_SIZE = OFI_AREA_TOKENS + 4 * OFI_TOKENS_MAX,
+	OFI_AREA_SIZES = OFI_AREA_SIZE, /* ofi:tcp: an entry for each receive of the peer */
 };
 
 enum ofi_grant_right {

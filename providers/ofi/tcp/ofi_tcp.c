@@ -178,6 +178,7 @@ const struct ofi_backend ofi_tcp = {
 	.answers_late = true,
 	.solicited = true,
 	.windows = true,
+	.tells_sizes = true,
 	.tells_always = true,
 	.transmit = FI_TRANSMIT | FI_SELECTIVE_COMPLETION, /* credits need no completion */
 	.max_transfer = OFI_MAX_TRANSFER,

@@ -21,6 +21,7 @@ static int submit_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count)
 		return err;
 	}
 	qp->credits--;
+	ofi_sizes_sent(qp);
 	ofi_ack_told(qp);
 	ofi_ack_await(qp, tx, flags);
 	return 0;

@@ -21,7 +21,8 @@ enum {
 	AT_INBOUND = 28,
 	AT_OUTBOUND = 32,
 	AT_INITIATOR_DEPTH = 36,
-	AT_PRIVATE = 38,
+	AT_RECEIVE_SIZE = 38,
+	AT_PRIVATE = 42,
 };
 
 _Static_assert(AT_PRIVATE == OFI_CM_HEADER, "the header ends where private data begins");
@@ -40,12 +41,13 @@ size_t ofi_cm_encode(const struct ofi_cm *cm, uint8_t out[OFI_CM_SIZE])
 	ndxp_put_be32(out + AT_INBOUND, cm->inbound_read_limit);
 	ndxp_put_be32(out + AT_OUTBOUND, cm->outbound_read_limit);
 	ndxp_put_be16(out + AT_INITIATOR_DEPTH, cm->initiator_depth);
+	ndxp_put_be32(out + AT_RECEIVE_SIZE, cm->receive_size);
 	memcpy(out + AT_PRIVATE, cm->private_data, cm->private_len);
 	return OFI_CM_HEADER + cm->private_len;
 }
 
-#define SPEAKS(version) "speaks version " version " of the protocol, and this end version 4"
-_Static_assert(OFI_CM_VERSION == 4, "the texts name the own version");
+#define SPEAKS(version) "speaks version " version " of the protocol, and this end version 5"
+_Static_assert(OFI_CM_VERSION == 5, "the texts name the own version");
 
 static const char *name_version(uint8_t version)
 {
@@ -78,6 +80,8 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
 		return wrong;
 	if (ndxp_get_be16(data + AT_CREDITS) > ndxp_get_be16(data + AT_DEPTH))
 		return "offers more receives than its queue holds";
+	if (ndxp_get_be16(data + AT_DEPTH) > OFI_CM_DEPTH_MAX)
+		return "has a deeper receive queue than any";
 	cm->kind = kind;
 	cm->id = ndxp_get_be32(data + AT_ID);
 	cm->key = ndxp_get_be32(data + AT_KEY);
@@ -87,6 +91,7 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
 	cm->inbound_read_limit = ndxp_get_be32(data + AT_INBOUND);
 	cm->outbound_read_limit = ndxp_get_be32(data + AT_OUTBOUND);
 	cm->initiator_depth = ndxp_get_be16(data + AT_INITIATOR_DEPTH);
+	cm->receive_size = ndxp_get_be32(data + AT_RECEIVE_SIZE);
 	cm->private_len = ndxp_get_be16(data + AT_PRIVATE_LEN);
 	memcpy(cm->private_data, data + AT_PRIVATE, cm->private_len);
 	return NULL;

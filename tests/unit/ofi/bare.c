@@ -102,6 +102,7 @@ struct ofi_cm bare_cm(const struct bare *b, enum ofi_cm_kind kind)
 		.key = BARE_KEY,
 		.address = (uintptr_t)b->memory,
 		.depth = 64,
+		.receive_size = OFI_SIZE_UNKNOWN,
 		.inbound_read_limit = 4,
 		.outbound_read_limit = 4,
 	};

@@ -27,7 +27,7 @@ struct bare {
 	struct fid_ep *ep;
 	struct fid_pep *pep;
 	struct fid_mr *mr;
-	uint8_t memory[512];
+	uint8_t memory[OFI_AREA_SIZES + 64 * OFI_SIZE_ENTRY];
 	uint8_t data[OFI_CM_SIZE]; /* data of the latest event */
 	size_t len;
 	int failed; /* error of the latest event; 0: no error */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PRIVATE_MAX 218u
+#define PRIVATE_MAX 214u
 
 static void assert_private_data(struct ndx_connector *connector, const void *data, size_t len)
 {

@@ -351,6 +351,7 @@ static void a_message_longer_than_its_receive_ends_the_connection(void **state)
 	pair_send(&p->a, 3, 0, 11, 0);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_BUFFER_OVERFLOW);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 2, NDX_E_CANCELED);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 3, NDX_E_DATA_OVERRUN);
 	assert_int_equal(ndx_connector_notify_disconnect(p->a.connector, &p->a.ov), NDX_PENDING);
 	assert_int_equal(pair_wait(&p->a.ov), NDX_OK);
 	assert_int_equal(p->a.ov.information, NDX_DISCONNECT_ABORTED);
@@ -390,8 +391,12 @@ static void a_receive_needs_the_right_to_write(void **state)
 	pair_connect(p);
 	pair_receive(&p->b, 1, 0, 100);
 	assert_int_equal(ndx_qp_receive(p->b.qp, (void *)2, &sge, 1), NDX_OK);
-	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_E_CANCELED);
+	pair_receive(&p->b, 3, 0, 100);
+	for (uintptr_t i = 1; i < 4; i++)
+		pair_send(&p->a, i, 0, 10, 0);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 2, NDX_E_ACCESS_VIOLATION);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 3, NDX_E_CANCELED);
 	pair_drop(p);
 	ndx_mr_close(mr);
 }

@@ -58,7 +58,7 @@ static void a_posted_receive_survives_until_a_message_finds_it(void **state)
 	pair_send(&p->a, 4, 0, 64, 0);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 4, NDX_E_ACCESS_VIOLATION);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 5, NDX_E_CANCELED);
-	pair_expect(&p->a, NDX_REQUEST_SEND, 4, NDX_E_CANCELED);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 4, NDX_E_REMOTE_ERROR);
 	for (size_t i = 0; i < 64; i++)
 		assert_int_equal(p->b.memory[i], 0xee);
 	pair_drop(p);

@@ -21,6 +21,7 @@ static struct ofi_cm sample(enum ofi_cm_kind kind, size_t private_len)
 		.credits = 7,
 		.depth = 64,
 		.initiator_depth = 32,
+		.receive_size = UINT32_C(0x09080706),
 		.inbound_read_limit = 3,
 		.outbound_read_limit = 5,
 		.private_len = private_len,
@@ -51,9 +52,9 @@ static void connection_data_come_out_as_they_went_in(void **state)
 static void connection_data_have_their_documented_layout(void **state)
 {
 	static const uint8_t expected[OFI_CM_HEADER + 1] = {
-		'N',  'D',  'X',  'o',  4,    1,    0,    1,    1,    2,    3,    4,  0xfe,
-		0xfd, 0xfc, 0xfb, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0,  7,
-		0,    64,   0,    0,    0,    3,    0,    0,    0,    5,    0,    32, 1};
+		'N',  'D',  'X',  'o',  5,    1,    0,    1,    1,    2, 3, 4, 0xfe, 0xfd, 0xfc,
+		0xfb, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 7, 0, 64,   0,    0,
+		0,    3,    0,    0,    0,    5,    0,    32,   9,    8, 7, 6, 1};
 	const struct ofi_cm cm = sample(OFI_CM_CONNECT, 1);
 	uint8_t bytes[OFI_CM_SIZE];
 
@@ -89,6 +90,7 @@ static void spoilt_connection_data_are_refused(void **state)
 	assert_refused(good, len, 6, 1);    /* private length, high byte */
 	assert_refused(good, len, 7, 5);    /* private length, one more than the message has */
 	assert_refused(good, len, 24, 255); /* more credits than depth */
+	assert_refused(good, len, 26, 17);  /* a depth of more than 4,096 */
 	for (size_t n = 0; n < len; n++)
 		assert_non_null(ofi_cm_decode(good, n, OFI_CM_CONNECT, &out));
 	assert_null(ofi_cm_decode(good, len, OFI_CM_CONNECT, &out));
@@ -213,7 +215,10 @@ static void control_messages_that_come_alone_are_checked(void **state)
 	assert_null(check_control(OFI_CTRL_WRITTEN_HIGH, 0, 16384));
 	assert_non_null(check_control(OFI_CTRL_SYNC, 0, OFI_TOKENS_MAX + 1));
 	assert_non_null(check_control(OFI_CTRL_ANSWER, 0, 1));
-	for (unsigned type = OFI_CTRL_PONG + 1; type < 128; type++)
+	assert_null(check_control(OFI_CTRL_SIZE, 0xffff, 0xffff));
+	assert_null(check_control(OFI_CTRL_TOO_LONG, 1, 0x4000));
+	assert_non_null(check_control(OFI_CTRL_HELLO, 0, 0));
+	for (unsigned type = OFI_CTRL_TOO_LONG + 1; type < 128; type++)
 		assert_non_null(check_control((uint8_t)type, 0, 0));
 }
 
