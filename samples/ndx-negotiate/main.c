@@ -3,6 +3,8 @@
  * ndx-negotiate: connects two queue pairs with descriptions that a vendor plugin exchanges in a
  * session over TCP, then transfers verified data over them, on any adapter.
  */
+#include <string.h>
+
 #include "negotiate.h"
 #include "sample_options.h"
 #include "sample_report.h"
@@ -11,7 +13,9 @@ static const char about[] =
 	"Negotiates a connection by a plugin, moves data over it and checks every byte.\n"
 	"  server   listens for sessions and serves many at once\n"
 	"  client   calls HOST:PORT, or the first that answers of HOST:PORT,HOST:PORT,...\n"
-	"  both     runs the two in one process, which is all that 'loop' can connect";
+	"  both     runs the two in one process, which is all that 'loop' can connect\n"
+	"ndx-negotiate plugins lists what can negotiate here, with all parameters for --set; see\n"
+	"ndx-negotiate plugins --help.";
 
 static const char details[] =
 	"HOST:PORT is of the negotiation: an address, [IPV6]:PORT, or a name. Where the queue "
@@ -110,6 +114,8 @@ int main(int argc, char **argv)
 	enum sample_role role;
 	int rc;
 
+	if (argc > 1 && strcmp(argv[1], "plugins") == 0)
+		return plugins_main(argc - 1, argv + 1);
 	if (!sample_parse_role(&program, argc, argv, &role, &o.address, &rc))
 		return rc;
 	if (o.verbose)

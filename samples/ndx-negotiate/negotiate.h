@@ -96,6 +96,9 @@ int transfer_as_client(struct end *end, const struct ndx_memory_description *pee
                        struct tally *tally);
 int transfer_as_server(struct end *end, struct tally *tally);
 
+/** ndx-negotiate plugins; argv[0] is "plugins". Returns an enum sample_exit. */
+int plugins_main(int argc, char **argv);
+
 int client_run(const struct negotiate_options *options);
 
 /** @p ready may be NULL. */

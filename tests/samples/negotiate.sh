@@ -49,6 +49,40 @@ grep -q 'connect 127.0.0.1:1, .*NDX_E_CONNECTION_REFUSED' "$work/client1.log" ||
 grep -q 'wait before the next attempt' "$work/client1.log" && fail 'the backup was kept waiting'
 server_end || fail 'the server found fault'
 
+echo '# what can negotiate here'
+timeout -k 5 60 "$bin/ndx-negotiate" plugins >"$work/plugins.txt" 2>&1 || fail 'no list of plugins'
+grep -q '^  roce/verbs-rc: ' "$work/plugins.txt" || fail 'roce is not listed'
+grep -Eq '^    [a-z-]+=-?[0-9]+\.\.[0-9]+ \(' "$work/plugins.txt" || fail 'no range and default'
+timeout -k 5 60 "$bin/ndx-negotiate" plugins --json >"$work/plugins.json" 2>"$work/err.txt" ||
+	fail 'no list as JSON'
+[ -s "$work/err.txt" ] && fail 'the list as JSON says something beside'
+python3 - "$work/plugins.json" "$work/plugins.txt" <<'END' || fail 'the two lists differ'
+import json, re, sys
+
+plugins = json.load(open(sys.argv[1]))["plugins"]
+text = open(sys.argv[2]).read()
+for p in plugins:
+    assert re.search("^%s[ ,]" % re.escape(p["name"]), text, re.M), p["name"]
+    for v in p["variants"]:
+        assert "  %s/%s: %s\n" % (p["name"], v["name"], v["help"]) in text, v
+        for q in v["parameters"]:
+            assert "    %s=" % q["name"] in text and q["help"] in text, q
+            assert q["type"] in ("bool", "int", "string", "choice"), q
+            assert ("choices" in q) == (q["type"] == "choice"), q
+            assert ("least" in q) == (q["type"] in ("int", "string")), q
+roce = next(p for p in plugins if p["name"] == "roce")
+assert roce["failed"] is None and len(roce["variants"]) >= 2, roce
+END
+echo 'no library' >"$work/ndx-plugin-broken.so"
+timeout -k 5 60 "$bin/ndx-negotiate" plugins --plugins "$work" >"$work/plugins.txt" 2>&1 ||
+	fail 'a broken plugin hides the list'
+grep -q '^  failed: ' "$work/plugins.txt" || fail 'a broken plugin has no reason'
+rm "$work/ndx-plugin-broken.so"
+timeout -k 5 60 "$bin/ndx-negotiate" plugins --plugins /nowhere >"$work/plugins.txt" 2>&1 &&
+	fail 'a folder that is not there'
+timeout -k 5 60 "$bin/ndx-negotiate" plugins --plugins "$work" | grep -q '^no plugins found' ||
+	fail 'an empty folder'
+
 echo '# requests and responses'
 server_start "$work" "$bin/ndx-reqresp" server 127.0.0.1:0 --negotiated --adapter "$uri" --count 2 --wait ||
 	fail 'no server'
