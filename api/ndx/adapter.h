@@ -95,17 +95,27 @@ struct ndx_adapter_entry {
 	char provider[16];
 	char device[64];
 	char interface_name[32];         /**< network interface; "" if the device has none */
-	struct sockaddr_storage address; /**< first local address; ss_family is AF_UNSPEC if none */
+	struct sockaddr_storage address; /**< first of `addresses`; ss_family is AF_UNSPEC if none */
 	uint64_t adapter_id;
 	enum ndx_status state; /**< NDX_OK, or why the adapter cannot be used */
 	char hint[256];        /**< the cause and the command that removes it; "" if NDX_OK */
-	void *reserved[4];     /**< NULL; room for later members */
+	/**
+	 * All local addresses, with port 0, in the order in which ndx_adapter_query_addresses()
+	 * gives them once `uri` is open; NULL if there are none. They belong to the list, which
+	 * ndx_adapter_list_free() releases; a copy of the entry points to the same addresses. They
+	 * are those of the time of the listing: an interface may gain or lose addresses later, and
+	 * an open adapter keeps those that it found. An entry that is not usable has the addresses
+	 * that the adapter would have, where the provider can find them, else none.
+	 */
+	const struct sockaddr_storage *addresses;
+	size_t address_count; /**< number of `addresses`; 0 if there are none */
+	void *reserved[2];    /**< NULL; room for later members */
 };
 
 /**
- * List the adapters of all providers. The list holds the usable adapters, and the unusable ones
- * with the reason. A provider of NDX that is not installed is an entry, too: NDX_E_NOT_FOUND, and
- * the package in `hint`.
+ * List the adapters of all providers, with their addresses, without opening any. The list holds the
+ * usable adapters, and the unusable ones with the reason. A provider of NDX that is not installed is
+ * an entry, too: NDX_E_NOT_FOUND, and the package in `hint`.
  *
  * @param[out] entries  array of @p count entries; release it with ndx_adapter_list_free()
  * @param[out] count    number of entries; 0 is possible
@@ -117,7 +127,7 @@ struct ndx_adapter_entry {
  */
 enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *count);
 
-/** Release the list of ndx_adapter_list(). NULL is a no-op. */
+/** Release the list of ndx_adapter_list(), and the addresses of its entries. NULL is a no-op. */
 void ndx_adapter_list_free(struct ndx_adapter_entry *entries);
 
 /**

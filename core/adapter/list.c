@@ -12,13 +12,24 @@
 #include "loader.h"
 #include "registry.h"
 
-#define LIST_MAX 1024 /* entries of all providers; a provider with more is defective */
+#define LIST_MAX 1024            /* entries of all providers; a provider with more is defective */
+#define ADDRESSES_MAX (1u << 18) /* of all entries */
+
+_Static_assert(sizeof(struct ndx_adapter_entry) % _Alignof(struct sockaddr_storage) == 0,
+               "list_pack() puts addresses behind entries");
 
 void list_clear(struct listing *listing)
 {
 	free(listing->entries);
 	free(listing->ranks);
+	free(listing->addresses);
 	*listing = (struct listing){0};
+}
+
+static enum ndx_status fail_memory(struct listing *l)
+{
+	l->status = fail(NDX_E_NO_MEMORY, 0, "list of adapters: out of memory");
+	return l->status;
 }
 
 static bool make_room(struct listing *l)
@@ -36,12 +47,111 @@ static bool make_room(struct listing *l)
 	if (ranks != NULL)
 		l->ranks = ranks;
 	if (entries == NULL || ranks == NULL) {
-		l->status = fail(NDX_E_NO_MEMORY, 0, "list of adapters: out of memory");
+		(void)fail_memory(l);
 		return false;
 	}
 	l->room = room;
 	return true;
 }
+
+/* ---- addresses ---- */
+
+/* Point the entries to their addresses, of which the first is at `at`. */
+static void point(struct listing *l, const struct sockaddr_storage *at)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		l->entries[i].addresses = l->entries[i].address_count > 0 ? at : NULL;
+		at += l->entries[i].address_count;
+	}
+}
+
+static bool make_room_for_addresses(struct listing *l, size_t more)
+{
+	size_t room = l->address_room == 0 ? 16 : l->address_room;
+	struct sockaddr_storage *addresses;
+
+	while (room - l->address_count < more)
+		room *= 2;
+	if (room == l->address_room)
+		return true;
+	addresses = reallocarray(l->addresses, room, sizeof(*addresses));
+	if (addresses == NULL) {
+		(void)fail_memory(l);
+		return false;
+	}
+	l->addresses = addresses;
+	l->address_room = room;
+	point(l, addresses);
+	return true;
+}
+
+/* The addresses that a provider gave. One that does not know the member gave `address` only. */
+static const struct sockaddr_storage *addresses_of(struct listing *l,
+                                                   const struct ndx_adapter_entry *entry,
+                                                   size_t *count)
+{
+	const bool knows = entry->addresses != NULL && entry->address_count > 0;
+	const size_t left =
+		l->address_count < ADDRESSES_MAX ? ADDRESSES_MAX - l->address_count : 0;
+
+	if (knows && entry->address_count <= left) {
+		*count = entry->address_count;
+		return entry->addresses;
+	}
+	if (knows && !l->too_many)
+		log_warn(0, "list of adapters: %zu addresses do not fit; entries lack some",
+		         entry->address_count);
+	l->too_many |= knows;
+	*count = entry->address.ss_family != AF_UNSPEC ? 1 : 0;
+	return &entry->address;
+}
+
+/* Copy the addresses of `entry` behind those of the other entries, and into `own`. */
+static bool take_addresses(struct listing *l, const struct ndx_adapter_entry *entry,
+                           struct ndx_adapter_entry *own)
+{
+	size_t count;
+	const struct sockaddr_storage *from = addresses_of(l, entry, &count);
+
+	own->addresses = NULL;
+	own->address_count = count;
+	if (count == 0)
+		return true;
+	if (!make_room_for_addresses(l, count))
+		return false;
+	own->addresses = l->addresses + l->address_count;
+	memcpy(l->addresses + l->address_count, from, count * sizeof(*from));
+	l->address_count += count;
+	own->address = own->addresses[0];
+	return true;
+}
+
+enum ndx_status list_pack(struct listing *l)
+{
+	const size_t of_entries = l->count * sizeof(*l->entries);
+	const size_t of_addresses = l->address_count * sizeof(*l->addresses);
+	struct sockaddr_storage *addresses;
+	char *block;
+
+	if (l->count == 0)
+		return NDX_OK;
+	block = realloc(l->entries, of_entries + of_addresses);
+	if (block == NULL)
+		return fail_memory(l);
+	l->entries = (struct ndx_adapter_entry *)(void *)block;
+	l->room = l->count;
+	addresses = (struct sockaddr_storage *)(void *)(block + of_entries);
+	if (of_addresses > 0)
+		memcpy(addresses, l->addresses, of_addresses);
+	point(l, addresses);
+	free(l->addresses);
+	l->addresses = NULL;
+	l->address_count = 0;
+	l->address_room = 0;
+	return NDX_OK;
+}
+
+/* ---- entries ---- */
 
 static void end_string(char *text, size_t size)
 {
@@ -56,9 +166,12 @@ static void append_entry(void *arg, const struct ndx_adapter_entry *entry)
 
 	if (l->count == LIST_MAX || !make_room(l))
 		return;
-	l->ranks[l->count] = 0;
-	e = &l->entries[l->count++];
+	e = &l->entries[l->count];
 	*e = *entry;
+	memset(e->reserved, 0, sizeof(e->reserved)); /* a newer provider's are unknown here */
+	if (!take_addresses(l, entry, e))
+		return;
+	l->ranks[l->count++] = 0;
 	end_string(e->uri, sizeof(e->uri));
 	end_string(e->provider, sizeof(e->provider));
 	end_string(e->device, sizeof(e->device));
@@ -141,10 +254,8 @@ enum ndx_status list_provider(const struct ndx_provider *provider, const struct 
 	struct ndx_spi_option *options = section_of(config, provider->name, &defaults.option_count);
 	enum ndx_status st;
 
-	if (options == NULL) {
-		l->status = fail(NDX_E_NO_MEMORY, 0, "list of adapters: out of memory");
-		return l->status;
-	}
+	if (options == NULL)
+		return fail_memory(l);
 	defaults.options = options;
 	ndxp_set_last_error("%s", ""); /* so that a text afterwards is the provider's */
 	st = provider->ops->list(provider, &defaults, append_entry, l);

@@ -18,6 +18,10 @@ struct listing {
 	int32_t *ranks; /* of the entries; 0: not for the automatic choice */
 	size_t count;
 	size_t room;
+	struct sockaddr_storage *addresses; /* of all entries, in the order of the entries */
+	size_t address_count;
+	size_t address_room;
+	bool too_many;          /* an entry had more addresses than fit, and the log has this */
 	enum ndx_status status; /* NDX_E_NO_MEMORY if an entry was lost */
 };
 
@@ -35,6 +39,10 @@ void list_all(struct listing *out);
 /* Whether an entry matches a URI: same provider, and same device if the URI has one. Options do not
  * count. */
 bool list_entry_fits(const struct ndx_adapter_entry *entry, const char *uri);
+
+/* Move the entries and their addresses into one block, which free() releases. Fails with
+ * NDX_E_NO_MEMORY only. */
+enum ndx_status list_pack(struct listing *listing);
 
 void list_clear(struct listing *listing);
 

@@ -11,6 +11,7 @@
 enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *count)
 {
 	struct listing all = {0};
+	enum ndx_status st;
 	sigset_t before;
 
 	if (entries == NULL || count == NULL)
@@ -21,9 +22,8 @@ enum ndx_status ndx_adapter_list(struct ndx_adapter_entry **entries, size_t *cou
 	base_signals_block(&before);
 	list_all(&all);
 	base_signals_restore(&before);
-	if (all.status != NDX_OK) {
-		const enum ndx_status st = all.status;
-
+	st = all.status == NDX_OK ? list_pack(&all) : all.status;
+	if (st != NDX_OK) {
 		list_clear(&all);
 		return st;
 	}

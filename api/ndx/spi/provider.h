@@ -247,7 +247,13 @@ struct ndx_spi_key {
 	const char *values; /**< for the user: "network interface", "lan|none" */
 };
 
-/** Takes one entry of an enumeration; state, hint and device come from the provider. */
+/**
+ * Takes one entry of an enumeration; state, hint and device come from the provider. The core copies
+ * the entry and its `addresses`, which are valid for the time of the call only, and makes `address`
+ * the first of them. A provider that leaves `addresses` NULL has the one in `address`, or none. All
+ * entries together have at most 262,144 addresses; an entry with more than are left keeps
+ * `address`.
+ */
 typedef void ndx_spi_list_fn(void *arg, const struct ndx_adapter_entry *entry);
 
 /** Takes one counter; @p name is a string constant in lower_case. */

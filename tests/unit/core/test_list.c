@@ -57,7 +57,7 @@ static void every_provider_built_in_or_not_is_listed(void **state)
 	}
 	for (size_t i = 0; i < count; i++) {
 		assert_null(entries[i].reserved[0]);
-		assert_null(entries[i].reserved[3]);
+		assert_null(entries[i].reserved[1]);
 	}
 	assert_string_equal(find(entries, count, "fake:two?gid=1")->provider, "fake");
 	assert_int_equal(find(entries, count, "fake:two?gid=1")->state, NDX_OK);
@@ -166,6 +166,7 @@ static void a_provider_out_of_order_does_no_harm(void **state)
 	assert_string_equal(listing.entries[7].provider, "flood");
 	assert_int_equal(strlen(listing.entries[7].uri), sizeof(listing.entries[7].uri) - 1);
 	assert_int_equal(strlen(listing.entries[7].hint), sizeof(listing.entries[7].hint) - 1);
+	assert_int_equal(listing.entries[7].address_count, 1);
 	list_clear(&listing);
 }
 
