@@ -12,6 +12,15 @@
 
 #define INTERFACE "lo"
 #define NO_AFFINITY 0
+#define ADDRESSES 2u
+
+static void fill_addresses(struct sockaddr_storage *list, size_t room)
+{
+	static const sa_family_t families[ADDRESSES] = {AF_INET, AF_INET6};
+
+	for (size_t i = 0; i < ADDRESSES && i < room; i++)
+		loop_address(families[i], &list[i]);
+}
 
 static uint64_t id_of(const char *device)
 {
@@ -25,16 +34,20 @@ enum ndx_status loop_list_adapters(const struct ndx_provider *self,
                                    const struct ndx_spi_open *defaults, ndx_spi_list_fn *each,
                                    void *arg)
 {
+	struct sockaddr_storage addresses[ADDRESSES];
 	struct ndx_adapter_entry entry = {
 		.uri = "loop",
 		.interface_name = INTERFACE,
 		.adapter_id = id_of(""),
 		.state = NDX_OK,
+		.addresses = addresses,
+		.address_count = ADDRESSES,
 	};
 
 	(void)defaults; /* there is one adapter, whatever the options */
 	(void)snprintf(entry.provider, sizeof(entry.provider), "%s", self->name);
-	loop_address(AF_INET, &entry.address);
+	fill_addresses(addresses, ADDRESSES);
+	entry.address = addresses[0];
 	each(arg, &entry);
 	return NDX_OK;
 }
@@ -101,13 +114,9 @@ void loop_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *in
 size_t loop_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storage *list,
                               size_t room)
 {
-	static const sa_family_t families[] = {AF_INET, AF_INET6};
-	const size_t count = sizeof(families) / sizeof(families[0]);
-
 	(void)spi;
-	for (size_t i = 0; i < count && i < room; i++)
-		loop_address(families[i], &list[i]);
-	return count;
+	fill_addresses(list, room);
+	return ADDRESSES;
 }
 
 /* ---- completion queues: core/queue's stash holds all results ---- */

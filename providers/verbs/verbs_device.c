@@ -333,23 +333,32 @@ static enum ndx_status without_address(const struct verbs_options *options, bool
 	return NDX_OK;
 }
 
+/* Search for the addresses of the port that the options name. */
+static enum ndx_status select_port(struct search *s, const struct verbs_options *options,
+                                   struct ibv_context *context, bool *ethernet)
+{
+	struct ibv_port_attr port;
+	const int err = ibv_query_port(context, (uint8_t)options->port, &port);
+
+	if (err != 0)
+		return fail(NDX_E_DEVICE_NOT_READY, err, "verbs:%s port %u: ibv_query_port: %s",
+		            options->device, options->port, strerror(err));
+	*ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
+	s->device = options->device;
+	s->port = options->port;
+	s->only = (struct sockaddr_storage){.ss_family = AF_UNSPEC};
+	return resolve_gid(options, context, *ethernet, &s->only);
+}
+
 enum ndx_status verbs_find_addresses(const struct verbs_options *options,
                                      struct ibv_context *context, struct sockaddr_storage **list,
                                      size_t *count)
 {
-	struct search s = {.device = options->device, .port = options->port};
 	struct sockaddr_storage *found = NULL;
-	struct ibv_port_attr port;
-	enum ndx_status st;
+	struct search s = {0};
 	bool ethernet;
-	int err;
+	enum ndx_status st = select_port(&s, options, context, &ethernet);
 
-	err = ibv_query_port(context, (uint8_t)options->port, &port);
-	if (err != 0)
-		return fail(NDX_E_DEVICE_NOT_READY, err, "verbs:%s port %u: ibv_query_port: %s",
-		            options->device, options->port, strerror(err));
-	ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-	st = resolve_gid(options, context, ethernet, &s.only);
 	if (st == NDX_OK)
 		st = begin_search(&s, &found);
 	if (st != NDX_OK)
@@ -392,45 +401,52 @@ void verbs_describe(const struct verbs_adapter *adapter, struct ndx_adapter_info
 	info->device_id = adapter->soft_roce ? 0 : adapter->attr.vendor_part_id;
 }
 
-static void list_port(struct search *s, struct sockaddr_storage *list, ndx_spi_list_fn *each,
-                      void *arg)
+/* What verbs_find_addresses() gives when the URI is opened. */
+static enum ndx_status list_port(struct search *s, const struct verbs_options *options,
+                                 struct ibv_context *context, struct sockaddr_storage *list,
+                                 struct ndx_adapter_entry *entry)
 {
-	struct ndx_adapter_entry entry = {.state = NDX_E_DEVICE_NOT_READY};
+	bool ethernet;
+	const enum ndx_status st = select_port(s, options, context, &ethernet);
 
-	(void)snprintf(entry.uri, sizeof(entry.uri), "verbs:%s?port=%u", s->device, s->port);
-	(void)snprintf(entry.device, sizeof(entry.device), "%s", s->device);
-	entry.adapter_id = adapter_id(s->device, s->port);
-	if (collect_addresses(s, list, entry.interface_name, sizeof(entry.interface_name)) == 0) {
-		(void)snprintf(entry.hint, sizeof(entry.hint),
-		               "port %u has no IP address; ip address add ... dev INTERFACE",
-		               s->port);
-	} else {
-		entry.address = list[0];
-		entry.state = NDX_OK;
+	(void)snprintf(entry->uri, sizeof(entry->uri), "verbs:%s?port=%u", options->device,
+	               options->port);
+	entry->adapter_id = adapter_id(options->device, options->port);
+	if (st != NDX_OK)
+		return st;
+	entry->address_count =
+		collect_addresses(s, list, entry->interface_name, sizeof(entry->interface_name));
+	if (entry->address_count == 0) {
+		(void)snprintf(entry->hint, sizeof(entry->hint),
+		               "port %u has no IP address%s; ip address add ... dev INTERFACE",
+		               options->port, options->gid >= 0 ? " that belongs to the GID" : "");
+		return NDX_E_DEVICE_NOT_READY;
 	}
-	each(arg, &entry);
+	entry->addresses = list;
+	entry->address = list[0];
+	return NDX_OK;
 }
 
-static void list_device(struct search *s, struct ibv_device *device, struct sockaddr_storage *list,
+static void list_device(struct search *s, const struct verbs_options *defaults,
+                        struct ibv_device *device, struct sockaddr_storage *list,
                         ndx_spi_list_fn *each, void *arg)
 {
-	struct ndx_adapter_entry entry = {.state = NDX_E_DEVICE_NOT_READY};
-	struct verbs_options options = {.gid = -1};
+	const char *name = ibv_get_device_name(device);
+	struct verbs_options options = {.gid = defaults->gid};
+	struct ndx_adapter_entry entry = {.hint = ""};
 	struct ibv_context *context = NULL;
-	enum ndx_status st = open_one(&options, device, &context);
 
-	s->device = ibv_get_device_name(device);
-	if (st == NDX_OK) {
-		s->port = options.port;
-		list_port(s, list, each, arg);
-		(void)ibv_close_device(context);
-		return;
-	}
-	entry.state = st;
-	(void)snprintf(entry.uri, sizeof(entry.uri), "verbs:%s", s->device);
-	(void)snprintf(entry.device, sizeof(entry.device), "%s", s->device);
-	(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
+	(void)snprintf(entry.uri, sizeof(entry.uri), "verbs:%s", name);
+	(void)snprintf(entry.device, sizeof(entry.device), "%s", name);
+	entry.state = open_one(&options, device, &context);
+	if (entry.state == NDX_OK)
+		entry.state = list_port(s, &options, context, list, &entry);
+	if (entry.state != NDX_OK && entry.hint[0] == '\0')
+		(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
 	each(arg, &entry);
+	s->device = NULL; /* it was in the options */
+	if (context != NULL)
+		(void)ibv_close_device(context);
 }
 
 static void list_nothing(const struct verbs_options *options, ndx_spi_list_fn *each, void *arg)
@@ -465,7 +481,7 @@ enum ndx_status verbs_list(const struct ndx_provider *self, const struct ndx_spi
 	} else {
 		st = begin_search(&s, &list);
 		for (int i = 0; st == NDX_OK && list != NULL && i < count; i++)
-			list_device(&s, devices[i], list, each, arg);
+			list_device(&s, &options, devices[i], list, each, arg);
 		if (st == NDX_OK) {
 			end_search(&s);
 			free(list);

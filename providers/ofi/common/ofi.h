@@ -78,13 +78,23 @@ enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_opt
 /* The addresses that match the options; the caller frees *list. */
 enum ndx_status ofi_find_addresses(const struct ofi_options *options,
                                    struct sockaddr_storage **list, size_t *count);
+/* The same among `all`. */
+enum ndx_status ofi_find_addresses_in(const struct ifaddrs *all, const struct ofi_options *options,
+                                      struct sockaddr_storage **list, size_t *count);
 /* libfabric's description of an endpoint of this back end at a local address. */
 enum ndx_status ofi_get_info(const struct ofi_backend *backend,
                              const struct sockaddr_storage *address, struct fi_info **out);
 /* The address of an interface that is up. False: it has none that can be used. */
 bool ofi_usable_address(const struct ifaddrs *i, struct sockaddr_storage *out);
+/* For enumeration: is `i` the first of `all` that has a usable address of its interface? */
+bool ofi_begins_interface(const struct ifaddrs *all, const struct ifaddrs *i,
+                          struct sockaddr_storage *out);
+/* The options of a URI of this back end with the interface of `i`. */
+struct ofi_options ofi_options_of_interface(const struct ofi_options *defaults,
+                                            const struct ofi_backend *backend,
+                                            const struct ifaddrs *i);
 /* The same number at every open, and different numbers for different devices. */
-uint64_t ofi_adapter_id(const char *device, const char *where);
+uint64_t ofi_adapter_id(const struct ofi_options *options);
 /* A copy with these addresses; NULL removes an address. The caller frees the copy; NULL: out of
  * memory. */
 struct fi_info *ofi_dup_info(const struct fi_info *info, const struct sockaddr_storage *source,

@@ -77,37 +77,41 @@ static enum ndx_status fail_addresses(const struct ofi_options *options, const s
 	            options->iface[0] != '\0' ? options->iface : "lo");
 }
 
-enum ndx_status ofi_find_addresses(const struct ofi_options *options,
-                                   struct sockaddr_storage **list, size_t *count)
+enum ndx_status ofi_find_addresses_in(const struct ifaddrs *all, const struct ofi_options *options,
+                                      struct sockaddr_storage **list, size_t *count)
 {
 	struct sockaddr_storage *found;
 	struct sockaddr_storage address;
-	struct ifaddrs *all;
 	size_t room = 0;
 	size_t n = 0;
-	enum ndx_status st = NDX_OK;
 
-	if (getifaddrs(&all) != 0)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
 	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
 		room++;
 	found = calloc(room + 1, sizeof(*found));
-	if (found == NULL) {
-		st = fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a list of addresses");
-		goto free_all;
-	}
+	if (found == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for a list of addresses");
 	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
 		if (ofi_usable_address(i, &address) && is_wanted(options, i, &address))
 			found[n++] = address;
 	}
 	if (n == 0) {
-		st = fail_addresses(options, all);
 		free(found);
-		goto free_all;
+		return fail_addresses(options, all);
 	}
 	*list = found;
 	*count = n;
-free_all:
+	return NDX_OK;
+}
+
+enum ndx_status ofi_find_addresses(const struct ofi_options *options,
+                                   struct sockaddr_storage **list, size_t *count)
+{
+	struct ifaddrs *all;
+	enum ndx_status st;
+
+	if (getifaddrs(&all) != 0)
+		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
+	st = ofi_find_addresses_in(all, options, list, count);
 	freeifaddrs(all);
 	return st;
 }
@@ -221,11 +225,51 @@ struct fi_info *ofi_dup_info(const struct fi_info *info, const struct sockaddr_s
 
 /* ---- enumeration ---- */
 
-uint64_t ofi_adapter_id(const char *device, const char *where)
+bool ofi_begins_interface(const struct ifaddrs *all, const struct ifaddrs *i,
+                          struct sockaddr_storage *out)
 {
-	char text[NDXP_SOCKADDR_TEXT + 48];
+	struct sockaddr_storage earlier;
 
-	(void)snprintf(text, sizeof(text), "ofi:%s/%s", device, where);
+	if (!ofi_usable_address(i, out))
+		return false;
+	/* addresses of two families of an interface may stand apart */
+	for (const struct ifaddrs *e = all; e != i; e = e->ifa_next) {
+		if (strcmp(e->ifa_name, i->ifa_name) == 0 && ofi_usable_address(e, &earlier))
+			return false;
+	}
+	return true;
+}
+
+struct ofi_options ofi_options_of_interface(const struct ofi_options *defaults,
+                                            const struct ofi_backend *backend,
+                                            const struct ifaddrs *i)
+{
+	struct ofi_options options = *defaults;
+
+	options.backend = backend;
+	(void)snprintf(options.iface, sizeof(options.iface), "%s", i->ifa_name);
+	return options;
+}
+
+#define WHERE 64 /* room for an address with its scope, or an interface */
+
+/* An address stands without the brackets and the port that ndxp_sockaddr_text() adds. */
+static void describe_where(const struct ofi_options *options, char where[WHERE])
+{
+	(void)snprintf(where, WHERE, "%s", options->iface);
+	if (options->address.ss_family != AF_UNSPEC)
+		(void)getnameinfo((const struct sockaddr *)&options->address,
+		                  ndxp_sockaddr_len(&options->address), where, WHERE, NULL, 0,
+		                  NI_NUMERICHOST);
+}
+
+uint64_t ofi_adapter_id(const struct ofi_options *options)
+{
+	char where[WHERE];
+	char text[WHERE + 48];
+
+	describe_where(options, where);
+	(void)snprintf(text, sizeof(text), "ofi:%s/%s", options->backend->device, where);
 	return ndxp_hash_text(text);
 }
 
@@ -235,15 +279,10 @@ void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *in
 	                                 [OFI_CQ_PRIVATE] = "&cq=private",
 	                                 [OFI_CQ_SHARED] = "&cq=shared"};
 	const bool is_address = options->address.ss_family != AF_UNSPEC;
-	char where[64]; /* an address with its scope, or an interface */
+	char where[WHERE];
 	char rest[112];
 
-	(void)snprintf(where, sizeof(where), "%s", options->iface);
-	/* without the brackets and the port that ndxp_sockaddr_text() adds */
-	if (is_address)
-		(void)getnameinfo((const struct sockaddr *)&options->address,
-		                  ndxp_sockaddr_len(&options->address), where, sizeof(where), NULL,
-		                  0, NI_NUMERICHOST);
+	describe_where(options, where);
 	(void)snprintf(rest, sizeof(rest), "%s%s%s%s%s",
 	               is_address      ? "&addr="
 	               : where[0] != 0 ? "&iface="
@@ -257,5 +296,5 @@ void ofi_describe(const struct ofi_options *options, struct ndx_adapter_info *in
 		rest[0] = '?';
 	(void)snprintf(info->uri, sizeof(info->uri), "ofi:%s%s", options->backend->device, rest);
 	(void)snprintf(info->device, sizeof(info->device), "%s", options->backend->device);
-	info->adapter_id = ofi_adapter_id(options->backend->device, where);
+	info->adapter_id = ofi_adapter_id(options);
 }

@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <ndx/spi/log.h>
@@ -40,64 +41,99 @@ static enum ndx_status choose(const struct ofi_options *options, struct sockaddr
 	return ofi_get_info(options->backend, &list[0], info);
 }
 
-static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
-                           bool lan, enum ndx_status state, ndx_spi_list_fn *each, void *arg)
+static void describe(const struct ifaddrs *i, bool loopback, struct ndx_adapter_entry *entry)
 {
-	const bool loopback = ndxp_sockaddr_is_loopback(address);
-	struct ndx_adapter_entry entry = {.address = *address, .state = state};
-
-	(void)snprintf(entry.uri, sizeof(entry.uri), "ofi:tcp?iface=%s%s", i->ifa_name,
+	(void)snprintf(entry->uri, sizeof(entry->uri), "ofi:tcp?iface=%s%s", i->ifa_name,
 	               loopback ? "" : "&trust=lan");
-	(void)snprintf(entry.device, sizeof(entry.device), "tcp");
-	(void)snprintf(entry.interface_name, sizeof(entry.interface_name), "%s", i->ifa_name);
-	entry.adapter_id = ofi_adapter_id("tcp", i->ifa_name);
+	(void)snprintf(entry->device, sizeof(entry->device), "tcp");
+	(void)snprintf(entry->interface_name, sizeof(entry->interface_name), "%s", i->ifa_name);
+}
+
+/* Set what the interface lacks, unless all of them lack something. */
+static void describe_state(enum ndx_status state, bool trusted, struct ndx_adapter_entry *entry)
+{
+	if (entry->state != NDX_OK)
+		return;
+	entry->state = state;
 	if (state != NDX_OK) {
-		(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
-	} else if (!loopback && !lan) {
-		entry.state = NDX_E_DEVICE_NOT_READY;
+		(void)snprintf(entry->hint, sizeof(entry->hint), "%s", ndx_last_error());
+	} else if (!trusted) {
+		entry->state = NDX_E_DEVICE_NOT_READY;
 		(void)snprintf(
-			entry.hint, sizeof(entry.hint),
+			entry->hint, sizeof(entry->hint),
 			"needs trust=lan in the URI, or in section [ofi] of the INI file, to serve "
 			"other hosts: libfabric's tcp provider trusts what peers send");
 	}
-	each(arg, &entry);
 }
 
-/* Has an earlier entry of the list the same interface? */
-static bool is_listed(const struct ifaddrs *all, const struct ifaddrs *upto)
+struct listing {
+	const struct ofi_options *defaults;
+	const struct ifaddrs *all;
+	struct ndx_adapter_entry common; /* state and hint of all entries */
+	ndx_spi_list_fn *each;
+	void *arg;
+};
+
+/* Only NDX_E_NO_MEMORY is a failure. */
+static enum ndx_status list_interface(const struct listing *l, const struct ifaddrs *i,
+                                      bool loopback)
 {
-	struct sockaddr_storage address;
+	const struct ofi_options options = ofi_options_of_interface(l->defaults, &ofi_tcp, i);
+	struct ndx_adapter_entry entry = l->common;
+	struct sockaddr_storage *addresses = NULL;
+	enum ndx_status st;
 
-	for (const struct ifaddrs *i = all; i != upto; i = i->ifa_next) {
-		if (strcmp(i->ifa_name, upto->ifa_name) == 0 && ofi_usable_address(i, &address))
-			return true;
-	}
-	return false;
+	ndxp_fail_hold(true); /* an adapter that cannot be used is no failure of the list */
+	st = ofi_find_addresses_in(l->all, &options, &addresses, &entry.address_count);
+	ndxp_fail_hold(false);
+	if (st == NDX_E_NO_MEMORY)
+		return st;
+	describe(i, loopback, &entry);
+	entry.adapter_id = ofi_adapter_id(&options);
+	describe_state(st, loopback || options.lan, &entry);
+	if (st == NDX_OK)
+		entry.address = addresses[0];
+	entry.addresses = addresses;
+	l->each(l->arg, &entry);
+	free(addresses);
+	return NDX_OK;
 }
 
-static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn *each, void *arg)
+static void ask_libfabric(struct ndx_adapter_entry *common)
 {
 	struct sockaddr_storage address = {.ss_family = AF_INET};
 	struct sockaddr_in *loopback = (struct sockaddr_in *)(void *)&address;
 	struct fi_info *info = NULL;
-	struct ifaddrs *all;
-	enum ndx_status st;
 
 	loopback->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	st = ofi_get_info(&ofi_tcp, &address, &info);
-	if (st == NDX_OK)
+	common->state = ofi_get_info(&ofi_tcp, &address, &info);
+	if (common->state == NDX_OK)
 		fi_freeinfo(info);
+	else
+		(void)snprintf(common->hint, sizeof(common->hint), "%s", ndx_last_error());
+}
+
+/* One entry for each interface, with the addresses that ofi_adapter_open() finds for its URI. */
+static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn *each, void *arg)
+{
+	struct listing l = {.defaults = defaults, .each = each, .arg = arg};
+	struct sockaddr_storage first;
+	enum ndx_status st = NDX_OK;
+	struct ifaddrs *all;
+
+	ask_libfabric(&l.common);
 	if (getifaddrs(&all) != 0)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
+	l.all = all;
 	for (int pass = 0; pass < 2; pass++) {
-		for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-			if (ofi_usable_address(i, &address) && !is_listed(all, i) &&
-			    ndxp_sockaddr_is_loopback(&address) == (pass == 0))
-				list_interface(i, &address, defaults->lan, st, each, arg);
+		for (const struct ifaddrs *i = all; st == NDX_OK && i != NULL; i = i->ifa_next) {
+			if (ofi_begins_interface(all, i, &first) &&
+			    ndxp_sockaddr_is_loopback(&first) == (pass == 0))
+				st = list_interface(&l, i, pass == 0);
 		}
 	}
 	freeifaddrs(all);
-	return NDX_OK;
+	return st;
 }
 
 /* ---- control messages ---- */

@@ -65,13 +65,12 @@ static enum ndx_status fail_no_device(void)
 	            FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 }
 
-static enum ndx_status choose(const struct ofi_options *options, struct sockaddr_storage *list,
-                              size_t *count, struct fi_info **info)
+/* Keep those of the addresses that the device of the first one serves. NULL: there is no device. */
+static struct fi_info *keep_served(struct sockaddr_storage *list, size_t *count)
 {
 	struct fi_info *first = NULL;
 	size_t n = 0;
 
-	(void)options;
 	for (size_t i = 0; i < *count; i++) {
 		struct fi_info *found = NULL;
 
@@ -85,10 +84,19 @@ static enum ndx_status choose(const struct ofi_options *options, struct sockaddr
 		else
 			fi_freeinfo(found);
 	}
-	if (first == NULL)
-		return fail_no_device();
 	*count = n;
-	*info = first;
+	return first;
+}
+
+static enum ndx_status choose(const struct ofi_options *options, struct sockaddr_storage *list,
+                              size_t *count, struct fi_info **info)
+{
+	struct fi_info *found = keep_served(list, count);
+
+	(void)options;
+	if (found == NULL)
+		return fail_no_device();
+	*info = found;
 	return NDX_OK;
 }
 
@@ -159,16 +167,47 @@ static enum ndx_status check(struct ofi_adapter *adapter)
 	return check_cache(adapter);
 }
 
-static void list_interface(const struct ifaddrs *i, const struct sockaddr_storage *address,
-                           ndx_spi_list_fn *each, void *arg)
+static void describe(const struct ifaddrs *i, struct ndx_adapter_entry *entry)
 {
-	struct ndx_adapter_entry entry = {.address = *address, .state = NDX_OK};
+	(void)snprintf(entry->uri, sizeof(entry->uri), "ofi:verbs?iface=%s", i->ifa_name);
+	(void)snprintf(entry->device, sizeof(entry->device), "verbs");
+	(void)snprintf(entry->interface_name, sizeof(entry->interface_name), "%s", i->ifa_name);
+}
 
-	(void)snprintf(entry.uri, sizeof(entry.uri), "ofi:verbs?iface=%s", i->ifa_name);
-	(void)snprintf(entry.device, sizeof(entry.device), "verbs");
-	(void)snprintf(entry.interface_name, sizeof(entry.interface_name), "%s", i->ifa_name);
-	entry.adapter_id = ofi_adapter_id("verbs", i->ifa_name);
-	each(arg, &entry);
+struct listing {
+	const struct ofi_options *defaults;
+	const struct ifaddrs *all;
+	bool any; /* an interface is in the list */
+	ndx_spi_list_fn *each;
+	void *arg;
+};
+
+/* List the interface if a device serves it. Only NDX_E_NO_MEMORY is a failure. */
+static enum ndx_status list_interface(struct listing *l, const struct ifaddrs *i)
+{
+	const struct ofi_options options = ofi_options_of_interface(l->defaults, &ofi_verbs, i);
+	struct ndx_adapter_entry entry = {.state = NDX_OK};
+	struct sockaddr_storage *addresses;
+	struct fi_info *info;
+	enum ndx_status st;
+
+	ndxp_fail_hold(true); /* an interface without a device is no failure */
+	st = ofi_find_addresses_in(l->all, &options, &addresses, &entry.address_count);
+	ndxp_fail_hold(false);
+	if (st != NDX_OK)
+		return st == NDX_E_NO_MEMORY ? st : NDX_OK;
+	info = keep_served(addresses, &entry.address_count);
+	if (info != NULL) {
+		fi_freeinfo(info);
+		describe(i, &entry);
+		entry.adapter_id = ofi_adapter_id(&options);
+		entry.address = addresses[0];
+		entry.addresses = addresses;
+		l->each(l->arg, &entry);
+		l->any = true;
+	}
+	free(addresses);
+	return NDX_OK;
 }
 
 static void list_nothing(ndx_spi_list_fn *each, void *arg)
@@ -182,32 +221,26 @@ static void list_nothing(ndx_spi_list_fn *each, void *arg)
 	each(arg, &entry);
 }
 
-/* One entry for each interface, with its first address that a device serves. */
+/* One entry for each interface that a device serves, with the addresses that ofi_adapter_open()
+ * finds for its URI. */
 static enum ndx_status list(const struct ofi_options *defaults, ndx_spi_list_fn *each, void *arg)
 {
-	struct sockaddr_storage address;
+	struct listing l = {.defaults = defaults, .each = each, .arg = arg};
+	struct sockaddr_storage first;
+	enum ndx_status st = NDX_OK;
 	struct ifaddrs *all;
-	const char *last = "";
-	bool any = false;
 
-	(void)defaults;
 	if (getifaddrs(&all) != 0)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno, "getifaddrs");
-	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-		struct fi_info *info = NULL;
-
-		if (!ofi_usable_address(i, &address) || strcmp(last, i->ifa_name) == 0 ||
-		    look_at(&address, &info) != NDX_OK)
-			continue;
-		fi_freeinfo(info);
-		list_interface(i, &address, each, arg);
-		last = i->ifa_name;
-		any = true;
+	l.all = all;
+	for (const struct ifaddrs *i = all; st == NDX_OK && i != NULL; i = i->ifa_next) {
+		if (ofi_begins_interface(all, i, &first))
+			st = list_interface(&l, i);
 	}
 	freeifaddrs(all);
-	if (!any)
+	if (st == NDX_OK && !l.any)
 		list_nothing(each, arg);
-	return NDX_OK;
+	return st;
 }
 
 /* ---- connection management ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapters of ports that have no IP address, or that lack the GID of the option. */
+/* Adapters of ports that have no IP address or several, or that lack the GID of the option. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,6 +26,7 @@ static struct {
 	struct fake_device device;
 	struct ibv_device name;
 	bool has_address;
+	bool has_more;         /* a link-local address before that one, and another one behind it */
 	unsigned open_objects; /* open contexts, channels, domains, address lists */
 } port;
 
@@ -178,8 +179,22 @@ int getifaddrs(struct ifaddrs **list)
 	                             .ifa_flags = IFF_UP,
 	                             .ifa_addr = (struct sockaddr *)(void *)&address};
 
+	static struct sockaddr_in second = {.sin_family = AF_INET};
+	static struct sockaddr_in6 local = {.sin6_family = AF_INET6, .sin6_scope_id = 2};
+	static struct ifaddrs other = {.ifa_name = name,
+	                               .ifa_flags = IFF_UP,
+	                               .ifa_addr = (struct sockaddr *)(void *)&second};
+	static struct ifaddrs link = {.ifa_name = name,
+	                              .ifa_flags = IFF_UP,
+	                              .ifa_addr = (struct sockaddr *)(void *)&local};
+
 	address.sin_addr.s_addr = htonl(0x0a090001);
-	*list = port.has_address ? &one : NULL;
+	second.sin_addr.s_addr = htonl(0x0a090002);
+	local.sin6_addr.s6_addr[0] = 0xfe;
+	local.sin6_addr.s6_addr[1] = 0x80;
+	link.ifa_next = &one;
+	one.ifa_next = port.has_more ? &other : NULL;
+	*list = !port.has_address ? NULL : port.has_more ? &link : &one;
 	port.open_objects++;
 	return 0;
 }
@@ -222,6 +237,8 @@ static void close_adapter(void *arg)
 	ndx_provider_verbs.ops->adapter_close(opened->adapter);
 }
 
+static struct sockaddr_storage opened_addresses[4];
+
 /* Open an adapter, count its addresses, close it. No object may stay open. */
 static enum ndx_status open_and_close(const char *gid, size_t *addresses)
 {
@@ -235,7 +252,8 @@ static enum ndx_status open_and_close(const char *gid, size_t *addresses)
 	assert_int_equal(base_loop_create("open", &opened.head.loop), NDX_OK);
 	st = ndx_provider_verbs.ops->adapter_open(&opened.head, &spec, &opened.adapter);
 	if (st == NDX_OK) {
-		*addresses = ndx_provider_verbs.ops->adapter_addresses(opened.adapter, NULL, 0);
+		*addresses = ndx_provider_verbs.ops->adapter_addresses(opened.adapter,
+		                                                       opened_addresses, 4);
 		ndxp_loop_call(opened.head.loop, close_adapter, &opened);
 	}
 	base_loop_destroy(opened.head.loop, nothing, NULL);
@@ -297,9 +315,106 @@ static void a_gid_of_infiniband_leaves_the_addresses(void **state)
 	assert_int_equal(count, 1);
 }
 
+/* ---- the list ---- */
+
+#define ADDRESSES 4u
+
+struct kept {
+	struct ndx_adapter_entry entry;
+	struct sockaddr_storage addresses[ADDRESSES];
+	unsigned entries;
+};
+
+/* ndx_spi_list_fn */
+static void keep_entry(void *arg, const struct ndx_adapter_entry *entry)
+{
+	struct kept *kept = arg;
+
+	assert_true(entry->address_count <= ADDRESSES);
+	kept->entry = *entry;
+	if (entry->address_count > 0)
+		memcpy(kept->addresses, entry->addresses,
+		       entry->address_count * sizeof(kept->addresses[0]));
+	kept->entries++;
+}
+
+/* The one entry of the list, with the GID of the INI file if there is one. */
+static struct kept list_it(const char *gid)
+{
+	const struct ndx_spi_option option = {.key = "gid", .value = gid};
+	const struct ndx_spi_open defaults = {
+		.device = "", .options = &option, .option_count = gid != NULL ? 1 : 0};
+	struct kept kept = {.entries = 0};
+
+	assert_int_equal(
+		ndx_provider_verbs.ops->list(&ndx_provider_verbs, &defaults, keep_entry, &kept),
+		NDX_OK);
+	assert_int_equal(kept.entries, 1);
+	assert_int_equal(port.open_objects, 0);
+	assert_string_equal(kept.entry.device, "fake0");
+	return kept;
+}
+
+static void the_list_has_the_addresses_of_the_open_adapter(void **state)
+{
+	struct kept kept;
+	size_t count = 0;
+
+	(void)state;
+	setup(IBV_LINK_LAYER_ETHERNET, true);
+	port.has_more = true;
+	assert_int_equal(open_and_close(NULL, &count), NDX_OK);
+	assert_int_equal(count, 3);
+	kept = list_it(NULL);
+	assert_int_equal(kept.entry.state, NDX_OK);
+	assert_string_equal(kept.entry.uri, "verbs:fake0?port=1");
+	assert_string_equal(kept.entry.interface_name, "ib0");
+	assert_int_equal(kept.entry.address_count, 3);
+	assert_memory_equal(kept.addresses, opened_addresses, 3 * sizeof(kept.addresses[0]));
+	assert_memory_equal(&kept.entry.address, kept.addresses, sizeof(kept.entry.address));
+	assert_int_equal(kept.addresses[2].ss_family, AF_INET6); /* link-local ones are last */
+}
+
+static void what_the_list_cannot_use_has_no_address(void **state)
+{
+	struct kept kept;
+
+	(void)state;
+	setup(IBV_LINK_LAYER_ETHERNET, false);
+	kept = list_it(NULL);
+	assert_int_equal(kept.entry.state, NDX_E_DEVICE_NOT_READY);
+	assert_string_equal(kept.entry.hint,
+	                    "port 1 has no IP address; ip address add ... dev INTERFACE");
+	assert_int_equal(kept.entry.address_count, 0);
+	assert_null(kept.entry.addresses);
+	assert_int_equal(kept.entry.address.ss_family, AF_UNSPEC);
+}
+
+static void the_gid_of_the_configuration_counts(void **state)
+{
+	struct kept kept;
+
+	(void)state;
+	setup(IBV_LINK_LAYER_ETHERNET, true);
+	kept = list_it("0");
+	assert_int_equal(kept.entry.state, NDX_E_DEVICE_NOT_READY);
+	assert_non_null(strstr(kept.entry.hint, "that belongs to the GID"));
+	assert_int_equal(kept.entry.address_count, 0);
+	kept = list_it("1");
+	assert_int_equal(kept.entry.state, NDX_E_NOT_FOUND);
+	assert_non_null(strstr(kept.entry.hint, "has no GID 1"));
+	setup(IBV_LINK_LAYER_INFINIBAND, true); /* there a GID stands for the port */
+	kept = list_it("0");
+	assert_int_equal(kept.entry.state, NDX_OK);
+	assert_int_equal(kept.entry.address_count, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_list_has_the_addresses_of_the_open_adapter),
+		cmocka_unit_test(what_the_list_cannot_use_has_no_address),
+		cmocka_unit_test(the_gid_of_the_configuration_counts),
 		cmocka_unit_test(a_port_without_address_fails_with_the_remedy),
 		cmocka_unit_test(a_gid_that_is_not_there_is_refused),
 		cmocka_unit_test(an_adapter_may_have_no_address),
