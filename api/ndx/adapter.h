@@ -94,8 +94,9 @@ struct ndx_adapter_entry {
 	char uri[128]; /**< to be passed to ndx_adapter_open() */
 	char provider[16];
 	char device[64];
-	char interface_name[32];         /**< network interface; "" if the device has none */
-	struct sockaddr_storage address; /**< first of `addresses`; ss_family is AF_UNSPEC if none */
+	char interface_name[32]; /**< network interface; "" if the device has none */
+	struct sockaddr_storage
+		address; /**< first of `addresses`; ss_family is AF_UNSPEC if none */
 	uint64_t adapter_id;
 	enum ndx_status state; /**< NDX_OK, or why the adapter cannot be used */
 	char hint[256];        /**< the cause and the command that removes it; "" if NDX_OK */
@@ -114,8 +115,8 @@ struct ndx_adapter_entry {
 
 /**
  * List the adapters of all providers, with their addresses, without opening any. The list holds the
- * usable adapters, and the unusable ones with the reason. A provider of NDX that is not installed is
- * an entry, too: NDX_E_NOT_FOUND, and the package in `hint`.
+ * usable adapters, and the unusable ones with the reason. A provider of NDX that is not installed
+ * is an entry, too: NDX_E_NOT_FOUND, and the package in `hint`.
  *
  * @param[out] entries  array of @p count entries; release it with ndx_adapter_list_free()
  * @param[out] count    number of entries; 0 is possible
@@ -217,8 +218,8 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
  * Find the local adapter that reaches a remote address, and the local address to use
  * (NdResolveAddress). For an address of this host, find the adapter that has the address
  * (NdCheckAddress, NdOpenAdapter). The adapter that $NDX_ADAPTER or the INI file names takes
- * precedence, and its URI is returned as it is written there; the call opens that adapter for a
- * moment to query its addresses.
+ * precedence, and its URI is returned as it is written there. The call opens no adapter, except
+ * that one for a moment if ndx_adapter_list() has no usable entry with the very URI.
  *
  * @param remote            IPv4 or IPv6 address; the port is ignored
  * @param remote_len        length of @p remote in bytes
@@ -229,7 +230,7 @@ enum ndx_status ndx_adapter_query_addresses(struct ndx_adapter *adapter,
  *
  * @retval NDX_E_INVALID_PARAMETER   the address family is not supported, or NULL argument
  * @retval NDX_E_NETWORK_UNREACHABLE no route
- * @retval NDX_E_INVALID_ADDRESS     the route leaves by an interface that no adapter serves
+ * @retval NDX_E_INVALID_ADDRESS     the route leaves by a local address that no adapter has
  * @retval NDX_E_BUFFER_OVERFLOW     @p uri is too small; nothing was copied, @p *uri_size is needed
  * @retval NDX_E_INVALID_CONFIG      the INI file is malformed
  *

@@ -86,13 +86,11 @@ static bool make_room_for_addresses(struct listing *l, size_t more)
 }
 
 /* The addresses that a provider gave. One that does not know the member gave `address` only. */
-static const struct sockaddr_storage *addresses_of(struct listing *l,
-                                                   const struct ndx_adapter_entry *entry,
-                                                   size_t *count)
+static const struct sockaddr_storage *
+addresses_of(struct listing *l, const struct ndx_adapter_entry *entry, size_t *count)
 {
 	const bool knows = entry->addresses != NULL && entry->address_count > 0;
-	const size_t left =
-		l->address_count < ADDRESSES_MAX ? ADDRESSES_MAX - l->address_count : 0;
+	const size_t left = l->address_count < ADDRESSES_MAX ? ADDRESSES_MAX - l->address_count : 0;
 
 	if (knows && entry->address_count <= left) {
 		*count = entry->address_count;
@@ -270,6 +268,33 @@ enum ndx_status list_provider(const struct ndx_provider *provider, const struct 
 	else if (st != NDX_OK)
 		l->status = st;
 	return l->status;
+}
+
+void list_provider_of(const char *uri, struct listing *out)
+{
+	const struct ndx_provider *provider;
+	struct config config = {0};
+	struct listing l = {0};
+	struct loaded *loaded;
+	char *name = strndup(uri, strcspn(uri, ":?"));
+	enum ndx_status st;
+
+	if (name == NULL) {
+		(void)fail_memory(out);
+		return;
+	}
+	ndxp_fail_hold(true); /* opening the URI fails with a log record */
+	st = config_load(&config);
+	if (st == NDX_OK)
+		st = loader_open(name, &loaded, &provider);
+	ndxp_fail_hold(false);
+	if (st == NDX_OK) {
+		(void)list_provider(provider, &config, &l);
+		loader_close(loaded);
+	}
+	config_free(&config);
+	free(name);
+	*out = l;
 }
 
 struct all {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,14 +93,34 @@ static void find_interface(const struct sockaddr_storage *address, char *name, s
 
 struct wanted {
 	struct sockaddr_storage local;
-	char interface_name[32];
+	char interface_name[32]; /* for messages */
 };
+
+/* 0 where the scope does not matter. */
+static uint32_t scope_of(const struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 v6;
+
+	if (address->ss_family != AF_INET6)
+		return 0;
+	memcpy(&v6, address, sizeof(v6));
+	return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr) ? v6.sin6_scope_id : 0;
+}
+
+/* Two interfaces may have equal link-local addresses. */
+static bool has(const struct sockaddr_storage *addresses, size_t count, const struct wanted *w)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (ndxp_sockaddr_same_host(&addresses[i], &w->local) &&
+		    scope_of(&addresses[i]) == scope_of(&w->local))
+			return true;
+	}
+	return false;
+}
 
 static bool serves(const struct ndx_adapter_entry *e, const struct wanted *w)
 {
-	if (ndxp_sockaddr_same_host(&e->address, &w->local))
-		return true;
-	return w->interface_name[0] != '\0' && strcmp(e->interface_name, w->interface_name) == 0;
+	return has(e->addresses, e->address_count, w);
 }
 
 /* Whether entry `a` is better than `b`: usable ones first, then in the order of the automatic
@@ -162,9 +183,7 @@ static enum ndx_status give_uri(const char *call, const char *found, char *uri, 
 	return NDX_OK;
 }
 
-/* Whether the named adapter has this local address. A list may lack the adapter, or some of its
- * addresses, so open and query the adapter. */
-static bool named_serves(const char *named, const struct wanted *w)
+static bool opened_serves(const char *named, const struct wanted *w)
 {
 	struct sockaddr_storage *addresses;
 	struct ndx_adapter *adapter;
@@ -175,14 +194,33 @@ static bool named_serves(const char *named, const struct wanted *w)
 		return false; /* the error was logged; another adapter may serve */
 	(void)ndx_adapter_query_addresses(adapter, NULL, &count);
 	addresses = calloc(count + 1, sizeof(*addresses));
-	if (addresses != NULL &&
-	    ndx_adapter_query_addresses(adapter, addresses, &count) == NDX_OK) {
-		for (size_t i = 0; i < count && !serves; i++)
-			serves = ndxp_sockaddr_same_host(&addresses[i], &w->local);
-	}
+	if (addresses != NULL && ndx_adapter_query_addresses(adapter, addresses, &count) == NDX_OK)
+		serves = has(addresses, count, w);
 	free(addresses);
 	ndx_adapter_close(adapter);
 	return serves;
+}
+
+/* Whether the named adapter has this local address. The list of its provider says so if it has the
+ * very URI; a URI with other keys may mean other addresses, so open and query that adapter. */
+static bool named_serves(const char *named, const struct wanted *w)
+{
+	const struct ndx_adapter_entry *found = NULL;
+	struct listing listing = {0};
+	sigset_t before;
+	bool yes;
+
+	base_signals_block(&before); /* as in ndx_adapter_list() */
+	list_provider_of(named, &listing);
+	base_signals_restore(&before);
+	for (size_t i = 0; i < listing.count && found == NULL; i++) {
+		if (listing.entries[i].state == NDX_OK &&
+		    strcmp(listing.entries[i].uri, named) == 0)
+			found = &listing.entries[i];
+	}
+	yes = found != NULL ? serves(found, w) : opened_serves(named, w);
+	list_clear(&listing);
+	return yes;
 }
 
 static enum ndx_status find_uri(const struct wanted *w, char *uri, size_t *uri_size)

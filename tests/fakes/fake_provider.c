@@ -3,8 +3,12 @@
  * A provider in a file of its own, for tests of finding, checking and loading one. It has two
  * devices, "one" and "two", and opens neither. What else it does is said by
  *   FAKE_NAME, FAKE_ABI, FAKE_DEVICE, FAKE_HOLE, FAKE_RANK, FAKE_SYMBOL   when it is built, and
- *   $FAKE_LIST = ok | down | none | fail             when it is asked for its devices (down).
+ *   $FAKE_LIST = ok | down | none | fail             when it is asked for its devices (down),
+ *   $FAKE_ADDRESSES = 192.0.2.1 ...                  the addresses of its devices, at most 8
+ * (none). It counts in $FAKE_OPENED how often it was asked to open a device.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +31,33 @@
 #define FAKE_SYMBOL ndx_provider
 #endif
 
+#define ADDRESSES_MAX 8u
+
+static size_t find_addresses(struct sockaddr_storage list[ADDRESSES_MAX])
+{
+	const char *from = getenv("FAKE_ADDRESSES");
+	size_t count = 0;
+
+	while (from != NULL && *from != '\0' && count < ADDRESSES_MAX) {
+		struct sockaddr_in in = {.sin_family = AF_INET};
+		const size_t len = strcspn(from, " ");
+		char text[INET_ADDRSTRLEN];
+
+		(void)snprintf(text, sizeof(text), "%.*s", (int)len, from);
+		if (inet_pton(AF_INET, text, &in.sin_addr) == 1)
+			memcpy(&list[count++], &in, sizeof(in));
+		from += len + strspn(from + len, " ");
+	}
+	return count;
+}
+
 static void list_device(ndx_spi_list_fn *each, void *arg, const char *device, enum ndx_status state)
 {
+	struct sockaddr_storage addresses[ADDRESSES_MAX] = {{.ss_family = AF_UNSPEC}};
 	struct ndx_adapter_entry entry = {.state = state};
 
+	entry.addresses = addresses;
+	entry.address_count = find_addresses(addresses);
 	(void)snprintf(entry.uri, sizeof(entry.uri), FAKE_NAME ":%s?gid=1", device);
 	(void)snprintf(entry.device, sizeof(entry.device), "%s", device);
 	if (state != NDX_OK)
@@ -72,8 +99,14 @@ static enum ndx_status fake_list(const struct ndx_provider *self,
 static enum ndx_status fake_open(const struct ndx_spi_adapter *head, const struct ndx_spi_open *how,
                                  struct ndx_spi_adapter **out)
 {
+	const char *opened = getenv("FAKE_OPENED");
+	char count[24];
+
 	(void)head;
 	(void)out;
+	(void)snprintf(count, sizeof(count), "%ld",
+	               opened != NULL ? strtol(opened, NULL, 10) + 1 : 1L);
+	(void)setenv("FAKE_OPENED", count, 1);
 	return has_foreign_key(how) ? NDX_E_INVALID_CONFIG : NDX_E_DEVICE_NOT_READY;
 }
 

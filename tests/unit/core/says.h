@@ -95,6 +95,8 @@ static inline int place_enter(struct place *p, struct seen *seen, const char *pr
 	seen->errors = 0;
 	place_make(p);
 	assert_int_equal(unsetenv("FAKE_LIST"), 0);
+	assert_int_equal(unsetenv("FAKE_ADDRESSES"), 0);
+	assert_int_equal(unsetenv("FAKE_OPENED"), 0);
 	return setenv("NDX_PROVIDER_PATH", providers, 1);
 }
 

@@ -285,6 +285,55 @@ static void the_adapter_that_is_named_goes_first(void **state)
 	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
 }
 
+/* "verbs" of the fakes goes before whatever else has the address. The fakes open nothing. */
+static void every_address_of_an_adapter_leads_to_it(void **state)
+{
+	char uri[128] = "";
+
+	(void)state;
+	assert_int_equal(setenv("FAKE_LIST", "ok", 1), 0);
+	assert_int_equal(setenv("FAKE_ADDRESSES", "192.0.2.1 192.0.2.2 127.0.0.1", 1), 0);
+	assert_int_equal(resolve("127.0.0.1", uri, sizeof(uri), NULL), NDX_OK);
+	assert_string_equal(uri, "verbs:two?gid=1");
+	/* a device that is down is not asked for */
+	assert_int_equal(setenv("FAKE_LIST", "down", 1), 0);
+	if (registry_get(0) == NULL) {
+		failed_with(&seen, resolve("127.0.0.1", uri, sizeof(uri), NULL),
+		            NDX_E_INVALID_ADDRESS);
+		says("which cannot be used: port of one is down");
+	} else {
+		assert_int_equal(resolve("127.0.0.1", uri, sizeof(uri), NULL), NDX_OK);
+		assert_string_not_equal(uri, "verbs:two?gid=1");
+	}
+	assert_null(getenv("FAKE_OPENED"));
+}
+
+static void a_named_adapter_of_the_list_is_not_opened(void **state)
+{
+	char uri[128] = "";
+
+	(void)state;
+	if (registry_get(0) == NULL)
+		skip();
+	assert_int_equal(setenv("FAKE_LIST", "ok", 1), 0);
+	assert_int_equal(setenv("FAKE_ADDRESSES", "192.0.2.1 127.0.0.1", 1), 0);
+	assert_int_equal(setenv("NDX_ADAPTER", "fake:two?gid=1", 1), 0);
+	assert_int_equal(resolve("127.0.0.1", uri, sizeof(uri), NULL), NDX_OK);
+	assert_string_equal(uri, "fake:two?gid=1");
+	assert_null(getenv("FAKE_OPENED"));
+	assert_int_equal(seen.errors, 0);
+	/* another URI, or an adapter that is down in the list, may have other addresses if opened
+	 */
+	assert_int_equal(setenv("NDX_ADAPTER", "fake:two?gid=2", 1), 0);
+	assert_int_equal(resolve("127.0.0.1", uri, sizeof(uri), NULL), NDX_OK);
+	assert_string_equal(uri, "verbs:two?gid=1");
+	assert_string_equal(getenv("FAKE_OPENED"), "1");
+	assert_int_equal(setenv("NDX_ADAPTER", "fake:one?gid=1", 1), 0);
+	assert_int_equal(resolve("127.0.0.1", uri, sizeof(uri), NULL), NDX_OK);
+	assert_string_equal(getenv("FAKE_OPENED"), "2");
+	seen.errors = 0; /* of the opens */
+}
+
 static void what_is_no_address_to_go_to_is_refused(void **state)
 {
 	struct sockaddr_in6 scopeless = {.sin6_family = AF_INET6};
@@ -359,6 +408,8 @@ int main(void)
 		AT_A_PLACE(an_entry_fits_a_uri_by_provider_and_device),
 		AT_A_PLACE(loopback_is_reached_by_whatever_serves_it),
 		AT_A_PLACE(the_adapter_that_is_named_goes_first),
+		AT_A_PLACE(every_address_of_an_adapter_leads_to_it),
+		AT_A_PLACE(a_named_adapter_of_the_list_is_not_opened),
 		AT_A_PLACE(what_is_no_address_to_go_to_is_refused),
 		AT_A_PLACE(where_no_route_leads_is_unreachable),
 	};
