@@ -45,27 +45,50 @@ Addresses::~Addresses()
 	std::free(all_);
 }
 
+bool Addresses::make_room(std::size_t more)
+{
+	void *all = std::realloc(all_, (count_ + more) * sizeof(*all_));
+
+	if (all == nullptr)
+		return false;
+	all_ = static_cast<sockaddr_storage *>(all);
+	return true;
+}
+
+/* Of the addresses behind the last one keep those that are new: two providers may serve one. */
+void Addresses::keep_new(std::size_t more)
+{
+	const std::size_t end = count_ + more;
+
+	for (std::size_t i = count_; i < end; i++) {
+		if (!has(generic(&all_[i])))
+			all_[count_++] = all_[i];
+	}
+}
+
+bool Addresses::add(const sockaddr_storage *more, std::size_t count)
+{
+	if (count == 0)
+		return true;
+	if (!make_room(count))
+		return false;
+	std::memcpy(all_ + count_, more, count * sizeof(*more));
+	keep_new(count);
+	return true;
+}
+
 bool Addresses::add(ndx_adapter *adapter)
 {
 	std::size_t more = 0;
-	sockaddr_storage *all;
 
 	/* the number may change between two calls; then the next search sees the change */
 	(void)ndx_adapter_query_addresses(adapter, nullptr, &more);
 	if (more == 0)
 		return true;
-	all = static_cast<sockaddr_storage *>(std::realloc(all_, (count_ + more) * sizeof(*all)));
-	if (all == nullptr)
+	if (!make_room(more))
 		return false;
-	all_ = all;
-	if (ndx_adapter_query_addresses(adapter, all_ + count_, &more) != NDX_OK)
-		return true;
-	/* two providers may serve one address */
-	const std::size_t end = count_ + more;
-	for (std::size_t i = count_; i < end; i++) {
-		if (!has(generic(&all_[i])))
-			all_[count_++] = all_[i];
-	}
+	if (ndx_adapter_query_addresses(adapter, all_ + count_, &more) == NDX_OK)
+		keep_new(more);
 	return true;
 }
 

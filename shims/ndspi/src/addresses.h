@@ -17,6 +17,7 @@ class Addresses
 	Addresses &operator=(const Addresses &) = delete;
 
 	/* false: no memory */
+	bool add(const sockaddr_storage *more, std::size_t count);
 	bool add(ndx_adapter *adapter);
 	bool has(const struct sockaddr *address) const;
 	std::size_t count() const
@@ -28,6 +29,9 @@ class Addresses
 	void write(SOCKET_ADDRESS_LIST *list) const;
 
       private:
+	bool make_room(std::size_t more);
+	void keep_new(std::size_t more);
+
 	sockaddr_storage *all_ = nullptr;
 	std::size_t count_ = 0;
 };

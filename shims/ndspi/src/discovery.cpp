@@ -10,31 +10,64 @@ namespace nd
 namespace
 {
 
-/* What a search does with an adapter that has been opened. */
+/* An adapter: its entry of the list, or the adapter itself, opened. */
+struct Candidate {
+	const ndx_adapter_entry *entry = nullptr;
+	ndx_adapter *adapter = nullptr;
+	ndx_adapter_info info{};
+
+	Candidate() = default;
+	Candidate(const Candidate &) = delete;
+	Candidate &operator=(const Candidate &) = delete;
+	~Candidate()
+	{
+		ndx_adapter_close(adapter);
+	}
+	std::uint64_t id() const
+	{
+		return entry != nullptr ? entry->adapter_id : info.adapter_id;
+	}
+	bool add_to(Addresses *addresses) const
+	{
+		return entry != nullptr ? addresses->add(entry->addresses, entry->address_count)
+		                        : addresses->add(adapter);
+	}
+	ndx_status open(const char *uri)
+	{
+		const ndx_status status = ndx_adapter_open(uri, &adapter);
+
+		info.size = sizeof(info);
+		return status == NDX_OK ? ndx_adapter_query(adapter, &info) : status;
+	}
+	ndx_status open()
+	{
+		return adapter == nullptr ? open(entry->uri) : NDX_OK;
+	}
+};
+
+/* What a search does with an adapter. */
 struct Visitor {
-	/* true: the search is over, and the adapter, too, is the visitor's */
-	virtual bool visit(ndx_adapter *adapter, const ndx_adapter_info &info) = 0;
+	/* true: the search is over. The visitor may take the adapter out of the candidate. */
+	virtual bool visit(Candidate *candidate) = 0;
 
       protected:
 	~Visitor() = default;
 };
 
-/* *over: the visitor has what it wants. */
-ndx_status visit_uri(const char *uri, Visitor *visitor, bool *over)
-{
-	ndx_adapter_info info{};
-	ndx_adapter *adapter;
-	ndx_status status = ndx_adapter_open(uri, &adapter);
+/* ndx_adapter_list() */
+struct List {
+	ndx_adapter_entry *entries = nullptr;
+	std::size_t count = 0;
+	const ndx_status status = ndx_adapter_list(&entries, &count);
 
-	if (status != NDX_OK)
-		return status;
-	info.size = sizeof(info);
-	status = ndx_adapter_query(adapter, &info);
-	*over = status == NDX_OK && visitor->visit(adapter, info);
-	if (!*over)
-		ndx_adapter_close(adapter);
-	return status;
-}
+	List() = default;
+	List(const List &) = delete;
+	List &operator=(const List &) = delete;
+	~List()
+	{
+		ndx_adapter_list_free(entries);
+	}
+};
 
 /* The order of the automatic choice of NDX. loop is for programs that name it. */
 const char *const preferred[] = {"verbs", "ofi:verbs", "ofi"};
@@ -53,36 +86,68 @@ bool is_of(const ndx_adapter_entry &entry, std::size_t place)
 
 HRESULT visit_listed(Visitor *visitor)
 {
-	ndx_adapter_entry *entries;
+	const List list;
 	bool over = false;
-	std::size_t count;
-	const ndx_status status = ndx_adapter_list(&entries, &count);
 
-	if (status != NDX_OK)
-		return hresult_of(status);
 	for (std::size_t place = 0; place < 3; place++) {
-		for (std::size_t i = 0; i < count && !over; i++) {
-			/* one that does not open is in the log; another one may have the address */
-			if (is_of(entries[i], place))
-				(void)visit_uri(entries[i].uri, visitor, &over);
+		for (std::size_t i = 0; i < list.count && !over; i++) {
+			Candidate candidate;
+
+			candidate.entry = &list.entries[i];
+			if (is_of(list.entries[i], place))
+				over = visitor->visit(&candidate);
 		}
 	}
-	ndx_adapter_list_free(entries);
-	return ND_SUCCESS;
+	return hresult_of(list.status);
 }
 
-/* Open the adapters one after the other until the visitor has what it wants. */
+bool names(const char *uri, const char *provider)
+{
+	const std::size_t length = std::strlen(provider);
+
+	return std::strncmp(uri, provider, length) == 0 &&
+	       (uri[length] == '\0' || uri[length] == ':' || uri[length] == '?');
+}
+
+/* The list has the addresses of an adapter that the user chose if a usable entry has the very URI;
+ * other keys may mean other addresses. If neither RDMA stack is chosen, listing would load them for
+ * nothing. */
+ndx_status visit_chosen(const char *uri, Visitor *visitor)
+{
+	ndx_status status = NDX_OK;
+	Candidate candidate;
+
+	if (names(uri, "verbs") || names(uri, "ofi")) {
+		const List list;
+
+		for (std::size_t i = 0; i < list.count; i++) {
+			if (list.entries[i].state != NDX_OK ||
+			    std::strcmp(list.entries[i].uri, uri) != 0)
+				continue;
+			candidate.entry = &list.entries[i];
+			(void)visitor->visit(&candidate);
+			return NDX_OK;
+		}
+		if (list.status != NDX_OK)
+			return list.status;
+	}
+	status = candidate.open(uri);
+	if (status == NDX_OK)
+		(void)visitor->visit(&candidate);
+	return status;
+}
+
+/* Show the adapters to the visitor, one after the other, until the search is over. */
 HRESULT visit_all(Visitor *visitor)
 {
 	char uri[1024];
 	std::size_t size = sizeof(uri);
 	ndx_status status = ndx_adapter_default(uri, &size);
-	bool over = false;
 
 	if (status == NDX_E_NOT_FOUND)
 		return visit_listed(visitor);
 	if (status == NDX_OK)
-		status = visit_uri(uri, visitor, &over);
+		status = visit_chosen(uri, visitor);
 	/* the adapter that the configuration names is not there */
 	if (status == NDX_E_NOT_FOUND || status == NDX_E_BUFFER_OVERFLOW)
 		return ND_DEVICE_NOT_READY;
@@ -97,25 +162,27 @@ struct Finder : Visitor {
 	void **out = nullptr;
 	HRESULT result = ND_INVALID_ADDRESS;
 
-	bool visit(ndx_adapter *adapter, const ndx_adapter_info &info) override
+	bool visit(Candidate *candidate) override
 	{
 		if (address != nullptr) {
 			Addresses own;
 
-			if (!own.add(adapter) || !own.has(address))
+			if (!candidate->add_to(&own) || !own.has(address))
 				return false;
-		} else if (info.adapter_id != id) {
+		} else if (candidate->id() != id) {
 			return false;
 		}
-		id = info.adapter_id;
-		result = ND_SUCCESS;
+		id = candidate->id();
 		if (iid == nullptr) {
-			ndx_adapter_close(adapter);
+			result = ND_SUCCESS;
 			return true;
 		}
-		auto *object = new Adapter(adapter, info);
-		if (object == nullptr)
-			ndx_adapter_close(adapter);
+		result = hresult_of(candidate->open());
+		if (result != ND_SUCCESS)
+			return false; /* another one may have the address */
+		auto *object = new Adapter(candidate->adapter, candidate->info);
+		if (object != nullptr)
+			candidate->adapter = nullptr;
 		result = give(object, *iid, out);
 		return true;
 	}
@@ -126,9 +193,13 @@ struct Collector : Visitor {
 	Addresses *addresses = nullptr;
 	HRESULT result = ND_SUCCESS;
 
-	bool visit(ndx_adapter *adapter, const ndx_adapter_info &info) override
+	bool visit(Candidate *candidate) override
 	{
-		if (!(without_software && info.vendor_id == 0) && !addresses->add(adapter))
+		/* the list does not say what is software */
+		if (without_software &&
+		    (candidate->open() != NDX_OK || candidate->info.vendor_id == 0))
+			return false;
+		if (!candidate->add_to(addresses))
 			result = ND_NO_MEMORY;
 		return false;
 	}

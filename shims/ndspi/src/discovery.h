@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which adapters there are, and which one has an address. They are opened one after the other. */
+/* Which adapters there are, and which one has an address: by the list of NDX. */
 #ifndef NDX_ND_DISCOVERY_H
 #define NDX_ND_DISCOVERY_H
 
