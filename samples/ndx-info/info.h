@@ -11,9 +11,9 @@
 
 /** An adapter of the list, and the outcome of opening it. */
 struct info_adapter {
-	struct ndx_adapter_entry entry; /* `state` and `hint` also say why opening failed */
-	struct ndx_adapter_info info;   /* valid if entry.state is NDX_OK */
-	struct sockaddr_storage *addresses;
+	struct ndx_adapter_entry entry;     /* `state` and `hint` also say why opening failed */
+	struct ndx_adapter_info info;       /* valid if entry.state is NDX_OK */
+	struct sockaddr_storage *addresses; /* of an adapter that cannot be used: what is known */
 	size_t address_count;
 };
 

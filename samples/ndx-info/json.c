@@ -67,11 +67,11 @@ static json_t *adapter_of(const struct info_adapter *adapter)
 	json_object_set_new(object, "state", string_of(ndx_status_name(e->state)));
 	json_object_set_new(object, "usable", json_boolean(e->state == NDX_OK));
 	json_object_set_new(object, "hint", string_of(e->hint));
+	json_object_set_new(object, "addresses", addresses_of(adapter));
 	if (e->state == NDX_OK) {
 		json_object_set_new(object, "adapter_id", number_of(adapter->info.adapter_id));
 		json_object_set_new(object, "vendor_id", number_of(adapter->info.vendor_id));
 		json_object_set_new(object, "device_id", number_of(adapter->info.device_id));
-		json_object_set_new(object, "addresses", addresses_of(adapter));
 		json_object_set_new(object, "capabilities", capabilities_of(&adapter->info));
 		for (size_t i = 0; i < info_limit_count; i++)
 			json_object_set_new(

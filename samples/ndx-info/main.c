@@ -37,6 +37,9 @@ static void ask(struct info_adapter *adapter)
 		memcpy(adapter->entry.provider, adapter->info.provider,
 		       sizeof(adapter->entry.provider));
 		memcpy(adapter->entry.device, adapter->info.device, sizeof(adapter->entry.device));
+		free(adapter->addresses); /* those of the list */
+		adapter->addresses = NULL;
+		adapter->address_count = 0;
 		st = sample_addresses_of(handle, &adapter->addresses, &adapter->address_count);
 	}
 	if (st == NDX_E_NOT_FOUND)
@@ -57,6 +60,24 @@ static int gather_named(struct info_report *report, char **uris, size_t count)
 	return SAMPLE_EXIT_OK;
 }
 
+/* An entry of the list, with copies of its addresses, which the list owns. False: out of memory. */
+static bool take_entry(struct info_adapter *adapter, const struct ndx_adapter_entry *entry)
+{
+	const size_t count = entry->address_count;
+
+	adapter->entry = *entry;
+	adapter->entry.addresses = NULL;
+	adapter->entry.address_count = 0;
+	if (count == 0)
+		return true;
+	adapter->addresses = calloc(count, sizeof(*adapter->addresses));
+	if (adapter->addresses == NULL)
+		return false;
+	memcpy(adapter->addresses, entry->addresses, count * sizeof(*adapter->addresses));
+	adapter->address_count = count;
+	return true;
+}
+
 static int gather_all(struct info_report *report)
 {
 	struct ndx_adapter_entry *entries;
@@ -71,11 +92,13 @@ static int gather_all(struct info_report *report)
 		ndx_adapter_list_free(entries);
 		return sample_failed(WHO, NDX_E_NO_MEMORY, "list the adapters");
 	}
-	report->adapter_count = count;
-	for (size_t i = 0; i < count; i++)
-		report->adapters[i].entry = entries[i];
+	for (size_t i = 0; i < count && st == NDX_OK; i++) {
+		report->adapter_count = i + 1;
+		if (!take_entry(&report->adapters[i], &entries[i]))
+			st = NDX_E_NO_MEMORY;
+	}
 	ndx_adapter_list_free(entries);
-	return SAMPLE_EXIT_OK;
+	return st == NDX_OK ? SAMPLE_EXIT_OK : sample_failed(WHO, st, "list the adapters");
 }
 
 /* Which adapter a program gets that names none. */
@@ -142,8 +165,10 @@ int main(int argc, char **argv)
 	if (verbose)
 		sample_log_to_stderr(NDX_LOG_DEBUG);
 	rc = operands > 0 ? gather_named(&report, argv + 1, operands) : gather_all(&report);
-	if (rc != SAMPLE_EXIT_OK)
+	if (rc != SAMPLE_EXIT_OK) {
+		drop(&report);
 		return rc;
+	}
 	for (size_t i = 0; i < report.adapter_count; i++) {
 		if (report.adapters[i].entry.state == NDX_OK)
 			ask(&report.adapters[i]);

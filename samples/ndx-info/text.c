@@ -42,6 +42,8 @@ static void print_adapter(const struct info_adapter *adapter, bool brief)
 	printf("%-28s %s\n", e->uri, e->state == NDX_OK ? "usable" : ndx_status_name(e->state));
 	if (e->hint[0] != '\0')
 		printf("  %s\n", e->hint);
+	if (!brief && e->state != NDX_OK && adapter->address_count > 0)
+		print_addresses(adapter);
 	if (brief || e->state != NDX_OK)
 		return;
 	printf("  provider     %s, device %s", e->provider, e->device[0] != '\0' ? e->device : "-");

@@ -40,6 +40,22 @@ info 0 --json
 shows '"uri": "loop"'
 if command -v python3 >/dev/null; then
 	python3 -m json.tool <"$work/info.log" >/dev/null || fail 'that is no JSON'
+	# Every address of an interface that is up is one of each adapter on the interface, also of
+	# those that cannot be used.
+	ip -json address show up >"$work/ip.json" 2>/dev/null || echo '[]' >"$work/ip.json"
+	python3 - "$work" <<-'END' || fail 'addresses are missing'
+		import json, sys
+		adapters = json.load(open(sys.argv[1] + '/info.log'))['adapters']
+		loop = [a for a in adapters if a['uri'] == 'loop'][0]
+		assert loop['addresses'] == ['127.0.0.1', '::1'], loop
+		for link in json.load(open(sys.argv[1] + '/ip.json')):
+		    for own in link.get('addr_info', []):
+		        if own['family'] == 'inet6' and own['scope'] == 'link':
+		            own['local'] += '%' + link['ifname']
+		        for a in adapters:
+		            if a['device'] == 'tcp' and a['interface'] == own.get('label', link['ifname']):
+		                assert own['local'] in a['addresses'], (own, a)
+	END
 fi
 
 echo '# a host whose RDMA port is down, and whose modules are not loaded'
