@@ -241,6 +241,18 @@ static void entry_is_sound(struct check *c, const struct ndx_adapter_entry *entr
 	check_that(c, (entry->state == NDX_OK) == (entry->hint[0] == '\0'),
 	           "%s: %s, and the hint is \"%s\"", entry->uri, ndx_status_name(entry->state),
 	           entry->hint);
+	check_that(c,
+	           (entry->addresses == NULL) == (entry->address_count == 0) &&
+	                   (entry->address.ss_family == AF_UNSPEC) == (entry->address_count == 0),
+	           "%s: %zu addresses, and the first is of family %d", entry->uri,
+	           entry->address_count, (int)entry->address.ss_family);
+	for (size_t i = 0; i < entry->address_count && !check_over(c); i++)
+		check_that(c, address_port(&entry->addresses[i]) == 0, "%s: address %zu has a port",
+		           entry->uri, i);
+	check_that(c,
+	           check_over(c) || entry->address_count == 0 ||
+	                   address_equal(&entry->addresses[0], &entry->address),
+	           "%s: `address` is not the first of its addresses", entry->uri);
 }
 
 static bool adapter_has(struct check *c, const char *uri, const struct sockaddr_storage *address)
@@ -308,6 +320,65 @@ void case_adapter_list_has_it(struct check *c)
 	}
 	ndx_adapter_list_free(entries);
 	ndx_adapter_list_free(NULL);
+}
+
+/* Whether the open adapter has the addresses of the entry in their order. */
+static bool has_listed(struct check *c, struct ndx_adapter *adapter,
+                       const struct ndx_adapter_entry *entry)
+{
+	size_t count = entry->address_count;
+	struct sockaddr_storage *list = calloc(count + 1, sizeof(*list));
+	bool equal = check_that(c, list != NULL, "out of memory") &&
+	             ndx_adapter_query_addresses(adapter, list, &count) == NDX_OK &&
+	             count == entry->address_count;
+
+	for (size_t i = 0; equal && i < count; i++)
+		equal = address_equal(&list[i], &entry->addresses[i]);
+	free(list);
+	return equal;
+}
+
+/* Compare the list with the adapters of the provider that open. NULL: each has its addresses. */
+static const char *other_addresses(struct check *c, const struct ndx_adapter_entry *entries,
+                                   size_t count)
+{
+	const char *wrong = NULL;
+
+	for (size_t i = 0; i < count && wrong == NULL && !check_over(c); i++) {
+		struct ndx_adapter *adapter = NULL;
+
+		entry_is_sound(c, &entries[i]);
+		if (strcmp(entries[i].provider, c->world->places[0].info.provider) != 0)
+			continue;
+		/* one that asks for a word carries that word, and opens */
+		if (ndx_adapter_open(entries[i].uri, &adapter) != NDX_OK)
+			continue;
+		if (!has_listed(c, adapter, &entries[i]) &&
+		    (entries[i].state == NDX_OK || entries[i].address_count > 0))
+			wrong = entries[i].uri;
+		ndx_adapter_close(adapter);
+	}
+	return wrong;
+}
+
+/* An interface may gain or lose an address between the list and the opening, but not each time. */
+void case_adapter_list_has_the_addresses_of_the_open_adapter(struct check *c)
+{
+	char wrong[128] = "?";
+
+	for (unsigned attempt = 0; attempt < 3 && wrong[0] != '\0' && !check_over(c); attempt++) {
+		struct ndx_adapter_entry *entries = NULL;
+		const char *uri;
+		size_t count = 0;
+
+		if (!check_status(c, ndx_adapter_list(&entries, &count), NDX_OK, "adapter_list"))
+			return;
+		uri = other_addresses(c, entries, count);
+		(void)snprintf(wrong, sizeof(wrong), "%s", uri != NULL ? uri : "");
+		ndx_adapter_list_free(entries);
+	}
+	check_that(c, check_over(c) || wrong[0] == '\0',
+	           "%s has other addresses in the list than when it is open", wrong);
 }
 
 /* An address whose adapter wants a word that only the URI under test says: its text names it. */
