@@ -33,10 +33,6 @@ enum ndx_status list_provider(const struct ndx_provider *provider, const struct 
 /* The rank of a provider's adapter in the automatic choice; 0 if it has none. */
 int32_t list_rank(const struct ndx_provider *provider, const struct ndx_adapter_entry *entry);
 
-/* Append the adapters of the provider that a URI names; none if there is no such provider. A
- * failure is not logged, except as list_provider() does. */
-void list_provider_of(const char *uri, struct listing *out);
-
 /* The adapters of the provider that a URI names; none, and no log record, if there is no such
  * provider or it cannot be loaded. */
 void list_provider_of(const char *uri, struct listing *out);
