@@ -163,7 +163,8 @@ void ndx_port_close(struct ndx_port *port);
 int ndx_port_get_fd(struct ndx_port *port);
 
 /**
- * Take completed objects from the port.
+ * Take completed objects from the port. An object that comes while threads wait here belongs to the
+ * one that came last, so a thread that comes later cannot take it.
  *
  * @param ovs         array for up to @p max objects
  * @param max         1 or more

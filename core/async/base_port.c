@@ -73,55 +73,66 @@ void ndx_port_post(struct ndx_port *port, struct ndx_overlapped *ov)
 		base_port_push(port, ov);
 }
 
-/* If the queue is empty and `sleep` is true, count the caller as a sleeper: it then sleeps until
- * `*seen` changes. */
-static size_t take_completed(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max,
-                             bool sleep, uint32_t *seen)
+static struct ndx_overlapped *returned(struct ndx_overlapped *ov)
+{
+	__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
+	return ov;
+}
+
+/* Lock held. */
+static size_t take_queued(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max)
 {
 	size_t n = 0;
 
-	ndxp_lock_acquire(&port->lock);
-	while (n < max && port->queue.head != NULL) {
-		struct ndx_overlapped *ov = ndxp_ov_pop(&port->queue);
-
-		__atomic_store_n(&ov->state, BASE_OV_DONE, __ATOMIC_RELEASE);
-		ovs[n++] = ov;
-	}
+	while (n < max && port->queue.head != NULL)
+		ovs[n++] = returned(ndxp_ov_pop(&port->queue));
 	base_port_show(port);
-	*seen = port->posts;
-	port->sleepers += sleep && n == 0;
-	ndxp_lock_release(&port->lock);
 	return n;
 }
 
-static void sleep_on(struct ndx_port *port, uint32_t seen, uint64_t deadline)
+/* Lock held: a thread that has got nothing. */
+static void leave(struct ndx_port *port, const struct base_port_sleeper *self)
 {
-	ndxp_futex_wait(&port->posts, seen, deadline);
-	ndxp_lock_acquire(&port->lock);
-	/* It does not matter which sleeper a wake-up was meant for: as many return as were
-	 * woken. */
-	if (port->woken > 0)
-		port->woken--;
-	else
-		port->sleepers--;
-	ndxp_lock_release(&port->lock);
+	struct base_port_sleeper **link = &port->sleepers;
+
+	while (*link != self)
+		link = &(*link)->next;
+	*link = self->next;
+}
+
+/* Lock held, but not while the thread sleeps. */
+static size_t sleep_for_one(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max,
+                            uint64_t deadline)
+{
+	struct base_port_sleeper self = {.next = port->sleepers};
+
+	port->sleepers = &self;
+	do {
+		ndxp_lock_release(&port->lock);
+		ndxp_futex_wait(&self.awake, 0, deadline);
+		ndxp_lock_acquire(&port->lock);
+	} while (self.ov == NULL && ndxp_now_ns() < deadline);
+	if (self.ov == NULL) {
+		leave(port, &self);
+		return 0;
+	}
+	ovs[0] = returned(self.ov);
+	return 1 + take_queued(port, ovs + 1, max - 1);
 }
 
 size_t ndx_port_get(struct ndx_port *port, struct ndx_overlapped **ovs, size_t max,
                     uint32_t timeout_ms)
 {
-	uint64_t deadline = ndxp_loop_on_any() ? 0 : ndxp_deadline(timeout_ms);
+	const uint64_t deadline = ndxp_loop_on_any() ? 0 : ndxp_deadline(timeout_ms);
+	const bool may_sleep = max > 0 && ndxp_now_ns() < deadline;
 	size_t n;
 
 	if (port == NULL || port->sink != NULL || ovs == NULL)
 		return 0;
-	for (;;) {
-		const bool sleep = ndxp_now_ns() < deadline;
-		uint32_t seen;
-
-		n = take_completed(port, ovs, max, sleep, &seen);
-		if (n > 0 || !sleep)
-			return n;
-		sleep_on(port, seen, deadline);
-	}
+	ndxp_lock_acquire(&port->lock);
+	n = take_queued(port, ovs, max);
+	if (n == 0 && may_sleep)
+		n = sleep_for_one(port, ovs, max, deadline);
+	ndxp_lock_release(&port->lock);
+	return n;
 }

@@ -11,13 +11,18 @@
 #include <ndx/spi/lock.h>
 #include <ndx/spi/overlapped_list.h>
 
+/* A thread that sleeps, or is about to, on its stack; under the port's lock. */
+struct base_port_sleeper {
+	struct ndx_overlapped *ov; /* handed over to it; it is in the list until then */
+	uint32_t awake;            /* its futex: 1 when it has an object */
+	struct base_port_sleeper *next;
+};
+
 struct ndx_port {
 	ndx_overlapped_fn *sink; /* NULL: the port queues; else nothing but `fd`, -1, is used */
 	struct ndxp_lock lock;
-	struct ndxp_ov_list queue;
-	uint32_t posts;    /* counts pushes; the futex of sleeping threads */
-	uint32_t sleepers; /* threads that sleep, or are about to, and are not woken yet */
-	uint32_t woken;    /* threads that were woken and have not returned yet */
+	struct ndxp_ov_list queue;          /* empty while there are sleepers */
+	struct base_port_sleeper *sleepers; /* the last to come is the first */
 	int fd; /* readable while the queue holds an object, if the consumer has asked for it */
 	bool asked;
 	bool up;
@@ -26,8 +31,8 @@ struct ndx_port {
 /* Lock held: make the descriptor readable exactly while the queue holds an object. */
 void base_port_show(struct ndx_port *port);
 
-/* Queue an object that has its outcome, or give the object to the port's sink. Any thread, with any
- * lock held. */
+/* Queue an object that has its outcome, or give the object to a sleeping thread or to the port's
+ * sink. Any thread, with any lock held. */
 void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov);
 
 #endif

@@ -25,10 +25,23 @@ static void give_to_sink(const struct ndx_port *port, struct ndx_overlapped *ov)
 	port->sink(ov);
 }
 
+/* Lock held: hand `ov` over to the thread that came last; its futex. NULL: no thread sleeps. The
+ * thread has it from now on, however late it runs: threads that come later find other objects. */
+static uint32_t *give_to_sleeper(struct ndx_port *port, struct ndx_overlapped *ov)
+{
+	struct base_port_sleeper *sleeper = port->sleepers;
+
+	if (sleeper == NULL)
+		return NULL;
+	port->sleepers = sleeper->next;
+	sleeper->ov = ov;
+	__atomic_store_n(&sleeper->awake, 1, __ATOMIC_RELEASE);
+	return &sleeper->awake;
+}
+
 void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
 {
-	uint32_t *posts = &port->posts;
-	bool wake;
+	uint32_t *asleep;
 
 	if (port->sink != NULL) {
 		give_to_sink(port, ov);
@@ -36,17 +49,15 @@ void base_port_push(struct ndx_port *port, struct ndx_overlapped *ov)
 	}
 	ndxp_lock_acquire(&port->lock);
 	__atomic_store_n(&ov->state, BASE_OV_QUEUED, __ATOMIC_RELEASE);
-	ndxp_ov_push(&port->queue, ov);
-	base_port_show(port);
-	__atomic_fetch_add(posts, 1, __ATOMIC_RELEASE);
-	/* A thread that was woken earlier and has not returned yet takes this object, too. */
-	wake = port->sleepers > 0;
-	port->sleepers -= wake;
-	port->woken += wake;
+	asleep = give_to_sleeper(port, ov);
+	if (asleep == NULL) {
+		ndxp_ov_push(&port->queue, ov);
+		base_port_show(port);
+	}
 	ndxp_lock_release(&port->lock);
 	/* After unlocking, because the lock is the first that the woken thread needs. From here
-	 * on the consumer may have taken `ov` and closed the port: the futex needs only the
-	 * address. */
-	if (wake)
-		ndxp_futex_wake(posts, 1);
+	 * on the consumer may have taken `ov`, returned and closed the port: the futex needs only
+	 * the address. */
+	if (asleep != NULL)
+		ndxp_futex_wake(asleep, 1);
 }

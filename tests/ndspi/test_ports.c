@@ -309,6 +309,32 @@ static void a_thread_waits_without_limit(void **state)
 	assert_true(CloseHandle(w.port));
 }
 
+/* A program that ends posts a packet for each thread, and then takes those of its own calls. */
+static void a_packet_belongs_to_the_thread_that_waits(void **state)
+{
+	struct waiter w;
+	HANDLE port = new_port();
+
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		struct packet own;
+
+		memset(&w, 0, sizeof(w));
+		w.port = port;
+		nd_thread_start(&w.thread, wait_for_one, &w);
+		nd_thread_await_sleep(&w.thread);
+		assert_true(PostQueuedCompletionStatus(port, 0, 1, NULL));
+		assert_true(PostQueuedCompletionStatus(port, 0, 2, NULL));
+		own = get(port, 0);
+		assert_true(own.ok);
+		assert_int_equal(own.key, 2);
+		nd_thread_join(&w.thread);
+		assert_true(w.got.ok);
+		assert_int_equal(w.got.key, 1);
+	}
+	assert_true(CloseHandle(port));
+}
+
 static void closing_ends_all_waits(void **state)
 {
 	struct waiter w[THREADS];
@@ -405,6 +431,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_low_bit_keeps_the_packet_away),
 		cmocka_unit_test(the_descriptor_tells_packets),
 		cmocka_unit_test(a_thread_waits_without_limit),
+		cmocka_unit_test(a_packet_belongs_to_the_thread_that_waits),
 		cmocka_unit_test(closing_ends_all_waits),
 		cmocka_unit_test(each_packet_goes_to_one_thread),
 		cmocka_unit_test(a_closed_port_drops_packets),

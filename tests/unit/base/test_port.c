@@ -203,6 +203,26 @@ static void each_consumer_is_woken_for_one(void **state)
 		assert_int_equal(consumers[i].count, 1);
 }
 
+/* However late the consumer runs. */
+static void a_consumer_that_sleeps_keeps_what_comes(void **state)
+{
+	struct ndx_overlapped ovs[2];
+	struct ndx_overlapped *got = NULL;
+	struct consumer consumer;
+
+	(void)state;
+	memset(ovs, 0, sizeof(ovs));
+	start_consumers(&consumer, 1, 1);
+	ndx_port_post(at.port, &ovs[0]);
+	ndx_port_post(at.port, &ovs[1]);
+	assert_int_equal(ndx_port_get(at.port, &got, 1, 0), 1);
+	assert_ptr_equal(got, &ovs[1]);
+	assert_int_equal(ndx_port_get(at.port, &got, 1, 0), 0);
+	end(&consumer, 1);
+	assert_int_equal(consumer.count, 1);
+	assert_ptr_equal(consumer.got[0], &ovs[0]);
+}
+
 static void a_waiter_that_has_given_up_is_not_woken(void **state)
 {
 	struct ndx_overlapped ov = {.status = NDX_OK};
@@ -294,6 +314,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_consumer_is_woken_once_until_it_is_back,
 	                                        make_port, drop_port),
 		cmocka_unit_test_setup_teardown(each_consumer_is_woken_for_one, make_port,
+	                                        drop_port),
+		cmocka_unit_test_setup_teardown(a_consumer_that_sleeps_keeps_what_comes, make_port,
 	                                        drop_port),
 		cmocka_unit_test_setup_teardown(a_waiter_that_has_given_up_is_not_woken, make_port,
 	                                        drop_port),
