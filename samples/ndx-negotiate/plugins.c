@@ -61,9 +61,19 @@ static void print_param(const struct ndx_plugin_param *p)
 	printf("  %s\n", p->help);
 }
 
-static void print_entry(const struct ndx_plugin_entry *e, const struct ndx_plugin_entry *before)
+/* A file that failed may have the name of a plugin that did not. */
+static bool begins_plugin(const struct ndx_plugin_entry *list, size_t i)
 {
-	if (before == NULL || strcmp(before->plugin, e->plugin) != 0) {
+	return i == 0 || strcmp(list[i - 1].plugin, list[i].plugin) != 0 ||
+	       strcmp(list[i - 1].origin, list[i].origin) != 0 ||
+	       list[i - 1].state != list[i].state;
+}
+
+static void print_entry(const struct ndx_plugin_entry *list, size_t i)
+{
+	const struct ndx_plugin_entry *e = &list[i];
+
+	if (begins_plugin(list, i)) {
 		printf("%s%s%s", e->plugin, e->version[0] != '\0' ? " " : "", e->version);
 		printf("%s%s, %s\n", e->vendor[0] != '\0' ? ", " : "", e->vendor, e->origin);
 	}
@@ -88,7 +98,7 @@ static int print_text(const struct ndx_plugin_entry *list, size_t count)
 		printf("no plugins found; they are in $NDX_PLUGIN_PATH, in the folder ndx beside "
 		       "libndx.so, or say --plugins DIRECTORY\n");
 	for (size_t i = 0; i < count; i++)
-		print_entry(&list[i], i > 0 ? &list[i - 1] : NULL);
+		print_entry(list, i);
 	return ferror(stdout) != 0 || fflush(stdout) != 0 ? SAMPLE_EXIT_FAILED : SAMPLE_EXIT_OK;
 }
 
@@ -170,7 +180,7 @@ static int print_json(const struct ndx_plugin_entry *list, size_t count)
 	int rc = SAMPLE_EXIT_OK;
 
 	for (size_t i = 0; i < count; i++) {
-		if (i == 0 || strcmp(list[i - 1].plugin, list[i].plugin) != 0) {
+		if (begins_plugin(list, i)) {
 			plugin = plugin_of(&list[i]);
 			json_array_append_new(plugins, plugin);
 		}

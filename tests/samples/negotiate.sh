@@ -78,6 +78,17 @@ timeout -k 5 60 "$bin/ndx-negotiate" plugins --plugins "$work" >"$work/plugins.t
 	fail 'a broken plugin hides the list'
 grep -q '^  failed: ' "$work/plugins.txt" || fail 'a broken plugin has no reason'
 rm "$work/ndx-plugin-broken.so"
+cp "$bin/../lib/ndx/ndx-plugin-roce.so" "$work" && echo 'no module' >"$work/ndx-plugin-roce.zz"
+timeout -k 5 60 "$bin/ndx-negotiate" plugins --plugins "$work" --json >"$work/plugins.json" 2>&1 ||
+	fail 'a broken plugin of the same name hides the list'
+python3 - "$work/plugins.json" <<'END' || fail 'a broken plugin hides behind one of its name'
+import json, sys
+
+plugins = json.load(open(sys.argv[1]))["plugins"]
+assert sorted(p["failed"] is None for p in plugins) == [False, True], plugins
+assert [len(p["variants"]) > 0 for p in plugins] == [p["failed"] is None for p in plugins], plugins
+END
+rm "$work/ndx-plugin-roce.so" "$work/ndx-plugin-roce.zz"
 timeout -k 5 60 "$bin/ndx-negotiate" plugins --plugins /nowhere >"$work/plugins.txt" 2>&1 &&
 	fail 'a folder that is not there'
 timeout -k 5 60 "$bin/ndx-negotiate" plugins --plugins "$work" | grep -q '^no plugins found' ||
