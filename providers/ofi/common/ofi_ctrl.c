@@ -230,6 +230,8 @@ static const char *take_length(struct ofi_link *link, const struct ofi_ctrl *ctr
 	struct ofi_qp *qp = link->qp;
 	const char *wrong;
 
+	if (!link->adapter->backend->tells_sizes)
+		return "a control message of unknown type";
 	if (qp == NULL)
 		return NULL;
 	ndxp_lock_acquire(&qp->base.lock);

@@ -422,8 +422,9 @@ static void recall_receives(struct ofi_qp *qp)
 	qp->ep = NULL;
 	qp->open = false;
 	qp->releasing = true;
-	for (uint32_t i = qp->base.receive.head; ep != NULL && ofi_is_before(i, qp->rx_next); i++) {
-		struct ofi_rx *rx = ofi_rx_at(qp, i);
+	/* from the youngest on: a message that arrives in between takes the oldest one */
+	for (uint32_t i = qp->rx_next; ep != NULL && ofi_is_before(qp->base.receive.head, i); i--) {
+		struct ofi_rx *rx = ofi_rx_at(qp, i - 1);
 
 		if (rx->native)
 			(void)fi_cancel(&ep->fid, &rx->op);

@@ -138,6 +138,10 @@ void ofi_link_go_up(struct ofi_link *link)
 		ndxp_lock_acquire(&qp->base.lock);
 		if (qp->base.state == NDXP_QP_IDLE)
 			qp->base.state = NDXP_QP_UP;
+		/* receives of which the connection data could not tell; a receive that was told of
+		 * may have lost its memory since */
+		(void)ofi_sizes_tell(qp);
+		ofi_send_credits(qp);
 		ndxp_lock_release(&qp->base.lock);
 	}
 	ofi_liveness_keepalive(link);

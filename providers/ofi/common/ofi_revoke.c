@@ -81,10 +81,10 @@ static bool mark_requests(struct ofi_qp *qp, uint32_t token)
 
 		if (tx->base.done || !has_token(tx->tokens, tx->iov_count, token))
 			continue;
-		has = has || tx->native;
-		/* of one that the peer was told of, the memory is not used */
+		/* TOO_LONG went instead: the memory is not used */
 		if (tx->unfit && tx->native)
 			continue;
+		has = has || tx->native;
 		tx->unfit = false;
 		tx->verdict = NDX_E_ACCESS_VIOLATION;
 	}
@@ -140,8 +140,9 @@ static uint32_t recall_receives(struct ofi_qp *qp, uint32_t token)
 		first++;
 	}
 	qp->recalling = true;
-	for (uint32_t i = first; qp->ep != NULL && ofi_is_before(i, qp->rx_next); i++) {
-		struct ofi_rx *rx = ofi_rx_at(qp, i);
+	/* from the youngest on: a message that arrives in between takes the oldest one */
+	for (uint32_t i = qp->rx_next; qp->ep != NULL && ofi_is_before(first, i); i--) {
+		struct ofi_rx *rx = ofi_rx_at(qp, i - 1);
 
 		if (rx->native)
 			(void)fi_cancel(&qp->ep->fid, &rx->op);

@@ -123,6 +123,10 @@ int ofi_sizes_tell(struct ofi_qp *qp)
 
 	if (s->entries == NULL || !qp->open)
 		return 0;
+	/* The peer may not have read yet that its endpoint is connected, and with what: until READY
+	 * it knows no credits but those of the connection data. */
+	if (qp->base.state == NDXP_QP_IDLE)
+		return FI_EAGAIN;
 	if (!s->common_told && s->common != OFI_SIZE_UNKNOWN) {
 		err = send_length(qp, OFI_CTRL_SIZE, s->common, &qp->adapter->silent, 0);
 		s->common_told = err == 0;

@@ -56,7 +56,8 @@ void ofi_sizes_open(struct ofi_qp *qp, struct ofi_link *link);
 void ofi_sizes_end(struct ofi_qp *qp);
 /* libfabric gets this receive, for the first time or again. */
 void ofi_sizes_place(struct ofi_qp *qp, struct ofi_rx *rx);
-/* Write what the peer does not have; 0 or an errno of libfabric's. Credits follow. */
+/* Write what the peer does not have; 0 or an errno of libfabric's. Credits follow. FI_EAGAIN before
+ * the connection is established: ofi_link_go_up() tells. */
 int ofi_sizes_tell(struct ofi_qp *qp);
 
 /* NDX_OK, or the status of a send that its receive cannot take. */

@@ -58,6 +58,8 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 	}
 	tx->verdict = ofi_sizes_check(qp, tx);
 	tx->unfit = tx->verdict != NDX_OK;
+	if (tx->unfit) /* there is a receive */
+		ndxp_qp_rnr_end(&qp->base);
 	return !tx->unfit || qp->tx_native == 0;
 }
 
@@ -73,7 +75,8 @@ static void handle_refusal(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 		return;
 	}
 	if (!tx->native)
-		ndxp_req_done(&qp->base.initiator, &tx->base, ofi_request_status(err), err);
+		ndxp_req_done(&qp->base.initiator, &tx->base,
+		              tx->unfit ? tx->verdict : ofi_request_status(err), err);
 	ofi_qp_break(qp, err, "libfabric refused a request");
 }
 
