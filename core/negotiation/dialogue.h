@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The protocol of one session, from hello on, without I/O: frames in, frames out, calls to make.
- * One driver, see driver.h, drives the sessions of clients and servers.
+ * The blocking session and the server drive the same state machine.
  *
  * A driver reads `next`, does what `next` says and reports the outcome, until `next` is
  * DIALOGUE_IDLE (the stage is over) or DIALOGUE_FAILED. One thread at a time.
