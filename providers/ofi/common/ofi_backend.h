@@ -105,6 +105,8 @@ struct ofi_backend {
 	bool tells_sizes; /* the receiver tells the lengths of its receives */
 	bool neighbours;  /* it reports a new address of a neighbour as if the connection had timed
 	                     out */
+	int taken_back;   /* native code of a time-out that says: an answer came, and the peer took the
+	                   * answer back before this end had completed the connection; 0: none */
 	bool verbs_retries; /* a request in another protocol may be of verbs, which then uses this
 	                     * one
 	                     */

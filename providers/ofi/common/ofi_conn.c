@@ -359,6 +359,14 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 	ofi_host(link->adapter)->connected(&conn->spi, NDX_OK, 0, &params);
 }
 
+/* An answer has come, but the peer refused before the device knew that the connection is complete.
+ * librdmacm reports a CONNECT_ERROR with the status -1, and libfabric makes a time-out of it. */
+static bool is_taken_back(const struct ofi_link *link, const struct ofi_cm_event *event)
+{
+	return event->err == ETIMEDOUT && event->native != 0 &&
+	       event->native == link->adapter->backend->taken_back;
+}
+
 /* Every NDX sends data with a refusal, so a refusal without data is not NDX's. */
 static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_event *event,
                                bool said)
@@ -368,6 +376,8 @@ static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_
 		       "and root unless its URI has peers=any";
 	if (said)
 		return "the peer refused";
+	if (is_taken_back(link, event))
+		return "the peer took its answer back";
 	if (link->adapter->backend->native_keys && abs(event->native) == REJ_CONSUMER)
 		return "the peer is neither ofi:verbs nor verbs";
 	return "no listener there, or a refusal without data";
@@ -396,7 +406,7 @@ static void on_failure(struct ofi_link *link, const struct ofi_cm_event *event)
 {
 	const enum ndx_status st = ofi_status_of(event->err);
 
-	if (st == NDX_E_CONNECTION_REFUSED) {
+	if (st == NDX_E_CONNECTION_REFUSED || is_taken_back(link, event)) {
 		on_refused(link, event);
 	} else if (st == NDX_E_UNSUCCESSFUL || st == NDX_E_INVALID_ADDRESS) {
 		ofi_link_break(link, event->err, "the peer went away, or speaks another protocol");

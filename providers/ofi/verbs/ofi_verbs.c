@@ -308,6 +308,7 @@ const struct ofi_backend ofi_verbs = {
 	.check = check,
 	.list = list,
 	.neighbours = true,
+	.taken_back = 1,
 	.verbs_retries = true,
 	.asks_late = true,
 	.cm_encode = ofi_verbs_cm_encode,
