@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ndx-negotiate plugins: what can negotiate on this machine, and with which parameters. */
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -28,6 +29,15 @@ static const char *type_name(enum ndx_param_type type)
 	default:
 		return "?";
 	}
+}
+
+/* The list is written, if `ok`. A full disk shows at the latest now. */
+static int end_output(bool ok)
+{
+	if (ok && fflush(stdout) == 0)
+		return SAMPLE_EXIT_OK;
+	fprintf(stderr, "%s: the list cannot be written to stdout: %s\n", name, strerror(errno));
+	return SAMPLE_EXIT_FAILED;
 }
 
 /* ---- text ---- */
@@ -99,7 +109,7 @@ static int print_text(const struct ndx_plugin_entry *list, size_t count)
 		       "libndx.so, or say --plugins DIRECTORY\n");
 	for (size_t i = 0; i < count; i++)
 		print_entry(list, i);
-	return ferror(stdout) != 0 || fflush(stdout) != 0 ? SAMPLE_EXIT_FAILED : SAMPLE_EXIT_OK;
+	return end_output(ferror(stdout) == 0);
 }
 
 /* ---- JSON ---- */
@@ -177,7 +187,7 @@ static int print_json(const struct ndx_plugin_entry *list, size_t count)
 	json_t *plugins = json_array();
 	json_t *root = json_object();
 	json_t *plugin = NULL;
-	int rc = SAMPLE_EXIT_OK;
+	int rc;
 
 	for (size_t i = 0; i < count; i++) {
 		if (begins_plugin(list, i)) {
@@ -189,11 +199,7 @@ static int print_json(const struct ndx_plugin_entry *list, size_t count)
 			                      variant_of(&list[i]));
 	}
 	json_object_set_new(root, "plugins", plugins);
-	if (json_dumpf(root, stdout, JSON_INDENT(2)) != 0 || puts("") == EOF ||
-	    fflush(stdout) != 0) {
-		fprintf(stderr, "%s: the list cannot be written\n", name);
-		rc = SAMPLE_EXIT_FAILED;
-	}
+	rc = end_output(json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && puts("") != EOF);
 	json_decref(root);
 	return rc;
 }

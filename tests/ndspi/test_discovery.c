@@ -151,7 +151,7 @@ static void other_keys_are_asked_of_the_adapter(void **state)
 	(void)state;
 	(void)snprintf(uri, sizeof(uri), "%s", nd_adapter());
 	if (strncmp(uri, "ofi:tcp", 7) != 0)
-		skip();
+		nd_skip("ofi:tcp alone has a key that chooses an address");
 	(void)snprintf(with, sizeof(with), "%s&addr=127.0.0.1", uri);
 	assert_int_equal(setenv("NDX_ADAPTER", with, 1), 0);
 	assert_true(opens_of_questions() > 0);
@@ -174,7 +174,7 @@ static void nobody_has_to_open_adapters_to_find_one(void **state)
 	(void)state;
 	(void)snprintf(uri, sizeof(uri), "%s", nd_adapter());
 	if (strncmp(uri, "loop", 4) == 0)
-		skip();
+		nd_skip("nobody finds loop who does not name it");
 	assert_int_equal(setenv("NDX_CONFIG", "/nowhere/ndx.ini", 1), 0);
 	assert_int_equal(setenv("NDX_ADAPTER", "auto", 1), 0);
 	assert_int_equal(opens_of_questions(), 0);

@@ -94,6 +94,13 @@ timeout -k 5 60 "$bin/ndx-negotiate" plugins --plugins /nowhere >"$work/plugins.
 timeout -k 5 60 "$bin/ndx-negotiate" plugins --plugins "$work" | grep -q '^no plugins found' ||
 	fail 'an empty folder'
 
+for how in '' --json; do
+	# shellcheck disable=SC2086 # none or one
+	timeout -k 5 60 "$bin/ndx-negotiate" plugins $how >/dev/full 2>"$work/err.txt" &&
+		fail 'a full disk'
+	grep -q 'cannot be written to stdout: No space' "$work/err.txt" || fail 'not told of a full disk'
+done
+
 echo '# requests and responses'
 server_start "$work" "$bin/ndx-reqresp" server 127.0.0.1:0 --negotiated --adapter "$uri" --count 2 --wait ||
 	fail 'no server'

@@ -136,6 +136,7 @@ static struct ofi_link *alloc_link(const struct ofi_adapter *adapter, const stru
 	link->area_size = OFI_AREA_SIZE + sizes;
 	if (!adapter->backend->tells_sizes)
 		return link;
+	/* one more, because calloc() of nothing may return NULL */
 	link->sizes = calloc(qp->base.receive.depth + 1, OFI_SIZE_ENTRY);
 	if (link->sizes != NULL)
 		return link;
@@ -522,7 +523,7 @@ void ofi_link_orphan(struct ofi_link *link)
 }
 
 /* Does a link whose connector is gone still send its last control message, such as REJECT? */
-static bool has_last_words(struct ofi_adapter *adapter)
+static bool sends_last_message(struct ofi_adapter *adapter)
 {
 	bool any = false;
 
@@ -544,7 +545,7 @@ void ofi_link_close_all(struct ofi_adapter *adapter)
 	const uint64_t deadline = ndxp_loop_is_hurried() ? 0 : ndxp_deadline(LAST_MS);
 
 	/* without the message the peer takes a refusal for an abort */
-	while (has_last_words(adapter) && ndxp_now_ns() < deadline)
+	while (sends_last_message(adapter) && ndxp_now_ns() < deadline)
 		(void)poll(NULL, 0, 1);
 	for (struct ndxp_list *n = adapter->links.next, *next; n != &adapter->links; n = next) {
 		next = n->next;

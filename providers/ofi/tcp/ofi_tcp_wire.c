@@ -81,7 +81,7 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
 	if (ndxp_get_be16(data + AT_CREDITS) > ndxp_get_be16(data + AT_DEPTH))
 		return "offers more receives than its queue holds";
 	if (ndxp_get_be16(data + AT_DEPTH) > OFI_CM_DEPTH_MAX)
-		return "has a deeper receive queue than any";
+		return "announces a receive queue of more than 4096, which no adapter has";
 	cm->kind = kind;
 	cm->id = ndxp_get_be32(data + AT_ID);
 	cm->key = ndxp_get_be32(data + AT_KEY);

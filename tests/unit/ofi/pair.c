@@ -217,6 +217,21 @@ static void match_counter(void *arg, const char *name, uint64_t value)
 	search->found++;
 }
 
+enum ndx_status pair_next_status(struct pair_side *side, uintptr_t context)
+{
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
+	struct ndx_result result;
+
+	while (pair_now() < end) {
+		if (ndx_cq_get_results(side->cq, &result, 1) == 0 ||
+		    result.request_type == NDX_REQUEST_RECEIVE)
+			continue;
+		assert_ptr_equal(result.request_context, (void *)context);
+		return result.status;
+	}
+	return NDX_PENDING;
+}
+
 uint64_t pair_counter(const struct pair_side *side, bool of_qp, const char *name)
 {
 	struct ndx_spi_qp *qp = (struct ndx_spi_qp *)(void *)side->qp;

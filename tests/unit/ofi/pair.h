@@ -65,6 +65,9 @@ void pair_send(struct pair_side *side, uintptr_t context, size_t offset, uint32_
  * status. */
 struct ndx_result pair_expect(struct pair_side *side, enum ndx_request_type type, uintptr_t context,
                               enum ndx_status status);
+/* The status of the next result of an initiator request, which has this context; results of
+ * receives that come before it are dropped. NDX_PENDING: none comes within the time limit. */
+enum ndx_status pair_next_status(struct pair_side *side, uintptr_t context);
 /* The provider's counter of a side's queue pair, or of its adapter. */
 uint64_t pair_counter(const struct pair_side *side, bool of_qp, const char *name);
 /* Return when the control thread has done all jobs that were queued before. */

@@ -13,22 +13,6 @@ enum {
 	RNR_MS = 200,
 };
 
-/* The next result of an initiator request; those of receives come between. */
-static enum ndx_status next_status(struct pair_side *side, uintptr_t context)
-{
-	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
-	struct ndx_result result;
-
-	while (pair_now() < end) {
-		if (ndx_cq_get_results(side->cq, &result, 1) == 0 ||
-		    result.request_type == NDX_REQUEST_RECEIVE)
-			continue;
-		assert_ptr_equal(result.request_context, (void *)context);
-		return result.status;
-	}
-	return NDX_PENDING;
-}
-
 /* ---- a peer that tells lengths ---- */
 
 static void ends_in_an_abort(struct bare *b, struct pair *p)
@@ -80,7 +64,7 @@ static void tell_and_refuse(struct pair *p, uint32_t entry, enum ndx_status stat
 		(void)poll(NULL, 0, 1);
 	}
 	bare_write_ctrl(&b, ofi_ctrl_encode(OFI_CTRL_CREDIT, 0, 1, b.peer.id));
-	assert_int_equal(next_status(&p->b, 1), NDX_OK);
+	assert_int_equal(pair_next_status(&p->b, 1), NDX_OK);
 	assert_int_equal(bare_read_ctrl(&b).type, OFI_CTRL_DATA);
 	ctrl = bare_read_ctrl(&b);
 	assert_int_equal(ctrl.type, OFI_CTRL_TOO_LONG);
@@ -90,8 +74,8 @@ static void tell_and_refuse(struct pair *p, uint32_t entry, enum ndx_status stat
 		(void)fi_cq_read(b.cq, NULL, 0);
 		(void)poll(NULL, 0, 1);
 	}
-	assert_int_equal(next_status(&p->b, 2), status);
-	assert_int_equal(next_status(&p->b, 3), NDX_E_CANCELED);
+	assert_int_equal(pair_next_status(&p->b, 2), status);
+	assert_int_equal(pair_next_status(&p->b, 3), NDX_E_CANCELED);
 	ends_in_an_abort(&b, p);
 }
 
@@ -128,8 +112,8 @@ static void the_rnr_clock_stops_when_a_receive_comes(void **state)
 		(void)fi_cq_read(b.cq, NULL, 0);
 		(void)poll(NULL, 0, 1);
 	}
-	assert_int_equal(next_status(&p->b, 1), NDX_OK);
-	assert_int_equal(next_status(&p->b, 2), NDX_E_DATA_OVERRUN);
+	assert_int_equal(pair_next_status(&p->b, 1), NDX_OK);
+	assert_int_equal(pair_next_status(&p->b, 2), NDX_E_DATA_OVERRUN);
 	ends_in_an_abort(&b, p);
 }
 
@@ -146,7 +130,7 @@ static void a_peer_that_dies_beside_it_hides_no_reason(void **state)
 	pair_send(&p->b, 1, 0, 6, 0);
 	(void)poll(NULL, 0, 10);
 	bare_close(&b);
-	assert_int_equal(next_status(&p->b, 1), NDX_E_DATA_OVERRUN);
+	assert_int_equal(pair_next_status(&p->b, 1), NDX_E_DATA_OVERRUN);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	assert_int_equal(p->b.ov.information, NDX_DISCONNECT_ABORTED);
 	pair_drop_side(&p->b);
