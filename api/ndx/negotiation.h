@@ -81,6 +81,9 @@ enum ndx_status ndx_negotiation_create(struct ndx_negotiation **out);
  * Thread safety: not beside another call on the same framework. Blocks: in the plugins' finalize,
  * and while the system still resolves a name for a session that no longer waits for it (at most the
  * time-outs of the resolver).
+ *
+ * NDX_OK does not mean that the framework's thread of sessions has ended: closed sessions whose
+ * connection has no connection manager keep the thread until the connection has ended.
  */
 enum ndx_status ndx_negotiation_close(struct ndx_negotiation *negotiation);
 

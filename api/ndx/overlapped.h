@@ -10,7 +10,8 @@
  * call how it learns of the completion:
  *
  *   - wait: ndx_overlapped_wait() or ndx_overlapped_status(), the default;
- *   - callback: the adapter's control thread calls `callback`;
+ *   - callback: the adapter's control thread, or the thread of a framework for its sessions, calls
+ *     `callback`;
  *   - port: the library queues the object to an `ndx_port`, which many operations may share and
  *     which has a pollable file descriptor; or the port has a sink (ndx_port_create_sink()), which
  *     the completing thread calls.
@@ -18,8 +19,8 @@
  * The object may be reused or freed as soon as it is complete: when the wait or status call says
  * so, from inside its callback or sink, or when the port returns it. Closing or cancelling the
  * object on which an operation was started completes the operation before the call returns: its
- * callback or sink has returned, or the overlapped object is in its port. Operations of one object
- * complete in the order in which they ended.
+ * callback or sink has returned, or the overlapped object is in its port; ndx_session_cancel()
+ * names its exceptions. Operations of one object complete in the order in which they ended.
  *
  * No callback runs inside another callback. A callback may end other operations by close, cancel or
  * flush, on objects of its own adapter or of another one. Such an operation is complete when that

@@ -22,6 +22,7 @@
 #include <ndx/decls.h>
 #include <ndx/description.h>
 #include <ndx/negotiation.h>
+#include <ndx/overlapped.h>
 #include <ndx/qp.h>
 #include <ndx/status.h>
 
@@ -159,7 +160,8 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
  * answers but lacks the variant, or does not speak this protocol, is not tried again.
  *
  * @retval NDX_OK                     connected
- * @retval NDX_E_INVALID_DEVICE_STATE the session is connected, failed or closed
+ * @retval NDX_E_INVALID_DEVICE_STATE the session is connected, failed or closed, or another call on
+ *                                    the session is in progress
  * @retval NDX_E_IO_TIMEOUT           session_timeout_ms has elapsed
  * @retval NDX_E_CANCELED             ndx_session_cancel() was called
  * @retval NDX_E_WOULD_BLOCK          called in a callback; nothing has changed
@@ -177,8 +179,9 @@ enum ndx_status ndx_session_connect(struct ndx_session *session);
  * again and the stage starts again; else the session fails.
  *
  * @retval NDX_OK                     both sides have completed the stage
- * @retval NDX_E_INVALID_DEVICE_STATE not connected, or another stage is next; ndx_last_error()
- *                                    names the missing call
+ * @retval NDX_E_INVALID_DEVICE_STATE not connected, another stage is next, or another call on the
+ *                                    session is in progress; ndx_last_error() names the missing
+ *                                    call
  * @retval NDX_E_INVALID_CONFIG       the two ends cannot be connected; ndx_last_error() says what
  *                                    differs
  * @retval NDX_E_IO_TIMEOUT           time-out; ndx_last_error() says of what
@@ -198,14 +201,82 @@ enum ndx_status ndx_session_execute(struct ndx_session *session, enum ndx_stage 
 enum ndx_status ndx_session_run(struct ndx_session *session);
 
 /**
- * Cancel a session from another thread. The call in progress returns NDX_E_CANCELED as soon as no
- * function of a plugin is running, and so do later calls. The session must still be closed.
+ * As ndx_session_connect(), without blocking. @p ov completes with the status that
+ * ndx_session_connect() returns. The framework has a thread for its sessions; callbacks run on that
+ * thread. Functions of plugins, and transports of plugins, run on further threads of the framework,
+ * up to 256. If functions that do not return occupy all of these, other sessions wait for a thread,
+ * until their time-outs.
+ *
+ * @param ov  the overlapped object; see <ndx/overlapped.h>
+ *
+ * @retval NDX_PENDING                  started
+ * @retval NDX_E_INVALID_PARAMETER      session or @p ov is NULL, or @p ov is in flight
+ * @retval NDX_E_INVALID_DEVICE_STATE   as for ndx_session_connect()
+ * @retval NDX_E_INSUFFICIENT_RESOURCES no thread
+ *
+ * Thread safety: any thread, one call at a time for each session; also in a callback. Blocks: no.
+ */
+enum ndx_status ndx_session_connect_overlapped(struct ndx_session *session,
+                                               struct ndx_overlapped *ov);
+
+/**
+ * As ndx_session_execute(), without blocking. See ndx_session_connect_overlapped().
+ *
+ * @param ov  the overlapped object; completes with the status that ndx_session_execute() returns
+ *
+ * @retval NDX_PENDING                  started
+ * @retval NDX_E_INVALID_PARAMETER      session or @p ov is NULL, or @p ov is in flight
+ * @retval NDX_E_INVALID_DEVICE_STATE   not connected, another stage is next, or another call on the
+ *                                      session is in progress
+ * @retval NDX_E_INSUFFICIENT_RESOURCES no thread
+ *
+ * Thread safety: any thread, one call at a time for each session; also in a callback. Blocks: no.
+ */
+enum ndx_status ndx_session_execute_overlapped(struct ndx_session *session, enum ndx_stage stage,
+                                               struct ndx_overlapped *ov);
+
+/**
+ * As ndx_session_run(), without blocking. See ndx_session_connect_overlapped().
+ *
+ * @param ov  the overlapped object; completes with the status that ndx_session_run() returns
+ *
+ * @retval NDX_PENDING                  started
+ * @retval NDX_E_INVALID_PARAMETER      session or @p ov is NULL, or @p ov is in flight
+ * @retval NDX_E_INVALID_DEVICE_STATE   as for ndx_session_connect()
+ * @retval NDX_E_INSUFFICIENT_RESOURCES no thread
+ *
+ * Thread safety: any thread, one call at a time for each session; also in a callback. Blocks: no.
+ */
+enum ndx_status ndx_session_run_overlapped(struct ndx_session *session, struct ndx_overlapped *ov);
+
+/**
+ * Cancel a session from another thread. The call in progress returns NDX_E_CANCELED, or its
+ * overlapped object completes so, and so do later calls. The session must still be closed. NULL is
+ * a no-op.
+ *
+ * An overlapped call is complete when this call returns, except: while a function or a transport of
+ * a plugin is running, or a plugin's transport is to be closed, the call completes after that;
+ * while the peer is told of a failure, within 0.1 s; and if this call is made in a callback while
+ * the queue pair is connecting, after the callback. An overlapped object with a callback completes
+ * as <ndx/overlapped.h> says.
+ *
+ * Thread safety: any thread, also in a callback. Blocks: not for a peer or a plugin, but for the
+ * framework's thread of sessions and the callbacks that are queued there. So the caller must not
+ * hold a lock that such a callback takes.
  */
 void ndx_session_cancel(struct ndx_session *session);
 
 /**
  * Tell the peer that the session is over, and release the session. Allowed in any state; not beside
- * another call on the session. The connector and the queue pair are not closed. NULL is a no-op.
+ * a blocking call on the session. An overlapped call in progress is cancelled and completes first;
+ * a function of a plugin that is running is waited for, except in a callback: there the session's
+ * end follows in the background, and the connector, the queue pair and the variant must stay until
+ * the framework can be closed. The connector and the queue pair are not closed. NULL is a no-op.
+ *
+ * Thread safety: any thread, not beside another call on the session; also in a callback. Blocks:
+ * outside callbacks up to 0.1 s to tell the peer over a plugin's transport, and while a function or
+ * a transport of a plugin is running; everywhere for the framework's thread of sessions and the
+ * callbacks that are queued there. So the caller must not hold a lock that such a callback takes.
  */
 void ndx_session_close(struct ndx_session *session);
 

@@ -6,11 +6,14 @@
 #include <ndx/overlapped.h>
 #include <ndx/spi/overlapped.h>
 
+#include "base_private.h"
+
 struct ndx_loop;
 
 /* Begin an operation. NDX_E_INVALID_PARAMETER, with `ov` unchanged, if `ov` is NULL, in flight, or
  * has both a callback and a port. */
-enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop);
+enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)
+	NDX_PRIVATE(base_ov_begin);
 
 /* For the owner of an operation that is in flight: what the operation fills. */
 void base_ov_set_target(struct ndx_overlapped *ov, void *target);
@@ -18,11 +21,11 @@ void base_ov_set_target(struct ndx_overlapped *ov, void *target);
 void *base_ov_get_target(const struct ndx_overlapped *ov);
 
 /* Undo base_ov_begin() after the operation failed immediately: restores the object. */
-void base_ov_abandon(struct ndx_overlapped *ov);
+void base_ov_abandon(struct ndx_overlapped *ov) NDX_PRIVATE(base_ov_abandon);
 
 /* Complete; the caller must not touch the object afterwards. Any thread, with any lock held. */
 void base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status, uint32_t information,
-                      int32_t native);
+                      int32_t native) NDX_PRIVATE(base_ov_complete);
 
 /* Complete after the callbacks that are queued now: a thread that sees the completion knows that
  * they have run. The completion needs the loop's thread, so use this for work on that thread. `of`:

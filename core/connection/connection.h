@@ -319,6 +319,8 @@ uint32_t conn_count_up(const struct ndx_adapter *adapter);
 bool conn_lacks_cm(const struct ndx_connector *c);
 /* The connection has ended, or will not be made: release the out-of-band link. */
 void conn_oob_end(struct ndx_connector *c);
+/* Make the connector an end of the link. False: the carrier has ended already. */
+bool conn_oob_attach(struct ndx_connector *c, struct oob_link *link);
 /* Can messages that arrived out of band be handled now? */
 bool conn_oob_may_handle(const struct ndx_connector *c);
 

@@ -9,7 +9,7 @@ static void host_oob_send(struct ndx_spi_conn *conn, enum ndx_spi_oob_message me
 	struct ndx_connector *c = conn->front;
 
 	if (c->oob.link != NULL)
-		oob_link_send(c->oob.link, message);
+		oob_link_tell(c->oob.link, OOB_CONNECTION, (enum oob_event)(1 << message));
 }
 
 const struct ndx_host core_host = {

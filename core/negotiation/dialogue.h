@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The protocol of one session, from hello on, without I/O: frames in, frames out, calls to make.
- * The blocking session and the server drive the same state machine.
+ * One driver, see driver.h, drives the sessions of clients and servers.
  *
  * A driver reads `next`, does what `next` says and reports the outcome, until `next` is
  * DIALOGUE_IDLE (the stage is over) or DIALOGUE_FAILED. One thread at a time.

@@ -97,11 +97,28 @@ enum ndx_status ndx_negotiation_close(struct ndx_negotiation *n)
 		before = node->prev;
 		plugin_free(plugin_of(node));
 	}
+	if (n->engine != NULL)
+		engine_put(n->engine);
 	resolver_fini(&n->resolver);
 	(void)pthread_mutex_destroy(&n->registering);
 	(void)pthread_mutex_destroy(&n->lock);
 	free(n);
 	return NDX_OK;
+}
+
+enum ndx_status plugins_engine(struct ndx_negotiation *n, struct engine **out)
+{
+	enum ndx_status st = NDX_OK;
+
+	pthread_mutex_lock(&n->lock);
+	if (n->engine == NULL)
+		st = engine_create(&n->engine);
+	if (st == NDX_OK) {
+		engine_get(n->engine);
+		*out = n->engine;
+	}
+	pthread_mutex_unlock(&n->lock);
+	return st;
 }
 
 void plugin_enter(struct plugin *p)

@@ -9,6 +9,7 @@
 #include <ndx/negotiation.h>
 
 #include <ndx/spi/list.h>
+#include "engine.h"
 #include "resolver.h"
 
 #define PLUGIN_TEXT 320u
@@ -50,6 +51,7 @@ struct ndx_negotiation {
 	struct ndxp_list plugins; /* in order of registration, failed plugins too */
 	uint64_t last_session;    /* atomic: the number of the latest session */
 	struct resolver resolver;
+	struct engine *engine; /* of its sessions; NULL before the first; under `lock` */
 };
 
 struct ndx_variant {
@@ -60,6 +62,9 @@ struct ndx_variant {
 	void *instance;
 	unsigned refs; /* atomic: the handle and every session */
 };
+
+/* The engine of the framework's sessions, with a reference for the caller. */
+enum ndx_status plugins_engine(struct ndx_negotiation *n, struct engine **out);
 
 /* Before and after every call into a plugin, except during its registration. */
 void plugin_enter(struct plugin *plugin);

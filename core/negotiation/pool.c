@@ -67,7 +67,7 @@ static bool start(struct pool *p)
 	error = base_thread_start(&t->id, "ndx-neg-work", worker, t);
 	if (error != 0) {
 		t->used = false;
-		log_warn(error, "no further thread for the negotiation server");
+		log_warn(error, "no further thread for the plugins of sessions");
 		return false;
 	}
 	p->threads++;
@@ -122,6 +122,25 @@ bool pool_push(struct pool *p, struct pool_task *task)
 	(void)pthread_cond_signal(&p->work);
 	pthread_mutex_unlock(&p->lock);
 	return waits;
+}
+
+bool pool_withdraw(struct pool *p, struct pool_task *task)
+{
+	struct pool_task **at = &p->first;
+
+	pthread_mutex_lock(&p->lock);
+	while (*at != NULL && *at != task)
+		at = &(*at)->next;
+	if (*at == NULL) {
+		pthread_mutex_unlock(&p->lock);
+		return false;
+	}
+	*at = task->next;
+	if (*at == NULL)
+		p->last = at;
+	p->queued--;
+	pthread_mutex_unlock(&p->lock);
+	return true;
 }
 
 /* Lock held. */

@@ -46,6 +46,8 @@ bool pool_init(struct pool *p, unsigned least, unsigned most);
 void pool_fini(struct pool *p);
 /* True: the task waits for a thread; call pool_relieve() soon. */
 bool pool_push(struct pool *p, struct pool_task *task);
+/* Take back a task that waits for a thread. False: the task is not queued; it runs, or has run. */
+bool pool_withdraw(struct pool *p, struct pool_task *task);
 /* While tasks wait: start a replacement for each thread whose task has run for `stuck_ns`, and one
  * more thread for tasks that have waited for `waited_ns`. True: tasks still wait. */
 bool pool_relieve(struct pool *p, uint64_t stuck_ns, uint64_t waited_ns);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ndx/spi/container_of.h>
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include <ndx/spi/sockaddr.h>
@@ -72,8 +71,9 @@ static void on_tick(void *arg)
 	for (struct ndxp_list *n = server->clients.next; n != &server->clients; n = n->next) {
 		struct client *c = container_of(n, struct client, node);
 
-		if (c->state != CLIENT_POOL || c->slow ||
-		    now - c->called_ns < (uint64_t)server->attr.plugin_warn_ms * 1000000)
+		if (c->session.driver.phase != DRIVER_POOL || c->slow ||
+		    now - c->session.driver.called_ns <
+		            (uint64_t)server->attr.plugin_warn_ms * 1000000)
 			continue;
 		c->slow = true;
 		log_warn(0,
@@ -89,7 +89,7 @@ static void on_tick(void *arg)
 		server_accept(server);
 	server_log_left_out(server, false);
 	if (!server->stopping)
-		ndxp_timer_set(server->loop, &server->tick, SERVER_TICK_MS);
+		ndxp_timer_set(server->engine.loop, &server->tick, SERVER_TICK_MS);
 }
 
 static enum ndx_status keep_variants(struct ndx_negotiation_server *server)
@@ -127,8 +127,8 @@ static void last_tick(void *arg)
 	struct ndx_negotiation_server *server = arg;
 
 	server->stopping = true;
-	ndxp_timer_cancel(server->loop, &server->tick);
-	ndxp_timer_cancel(server->loop, &server->relief);
+	ndxp_timer_cancel(server->engine.loop, &server->tick);
+	engine_rest(&server->engine);
 	server_log_left_out(server, true);
 }
 
@@ -138,8 +138,7 @@ static void finish_on_loop(void *arg)
 	struct ndx_negotiation_server *server = arg;
 
 	last_tick(server);
-	pool_fini(&server->pool);
-	base_loop_destroy(server->loop, server_free, server);
+	engine_stop(&server->engine, server_free, server);
 }
 
 enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_server_attr *attr,
@@ -166,33 +165,26 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	(void)pthread_cond_init(&server->empty, NULL);
 	server->finish = (struct ndxp_job){.fn = finish_on_loop, .arg = server};
 	server->tick = (struct ndxp_timer){.fn = on_tick, .arg = server};
-	server->relief = (struct ndxp_timer){.fn = server_on_relief, .arg = server};
 	st = keep_variants(server);
 	if (st != NDX_OK)
 		goto fail_variants;
 	st = server_listen(server);
 	if (st != NDX_OK)
 		goto fail_listen;
-	if (!pool_init(&server->pool, own.workers, own.workers_most)) {
-		st = fail(NDX_E_INSUFFICIENT_RESOURCES, 0,
-		          "ndx_negotiation_server_create: no thread");
-		goto fail_pool;
-	}
-	st = base_loop_create("ndx-neg", &server->loop);
+	st = engine_start(&server->engine, "ndx_negotiation_server_create", own.workers,
+	                  own.workers_most);
 	if (st != NDX_OK)
-		goto fail_loop;
+		goto fail_engine;
 	st = server_watch(server);
 	if (st != NDX_OK)
 		goto fail_watch;
-	ndxp_timer_set(server->loop, &server->tick, SERVER_TICK_MS);
+	ndxp_timer_set(server->engine.loop, &server->tick, SERVER_TICK_MS);
 	server->attr.address = NULL;
 	*out = server;
 	return NDX_OK;
 fail_watch:
-	base_loop_destroy(server->loop, NULL, NULL);
-fail_loop:
-	pool_fini(&server->pool);
-fail_pool:
+	engine_stop(&server->engine, NULL, NULL);
+fail_engine:
 	server_unlisten(server);
 fail_listen:
 	drop_variants(server);
@@ -234,14 +226,14 @@ static void close_behind(struct ndx_negotiation_server *server)
 	finish = server->stats.alive == 0;
 	pthread_mutex_unlock(&server->lock);
 	if (finish)
-		ndxp_loop_post(server->loop, &server->finish);
+		ndxp_loop_post(server->engine.loop, &server->finish);
 }
 
 void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
 {
 	if (server == NULL)
 		return;
-	ndxp_loop_call(server->loop, stop_on_loop, server);
+	ndxp_loop_call(server->engine.loop, stop_on_loop, server);
 	if (base_loop_in_callback()) {
 		close_behind(server);
 		return;
@@ -252,9 +244,8 @@ void ndx_negotiation_server_close(struct ndx_negotiation_server *server)
 	pthread_mutex_unlock(&server->lock);
 	/* The tick ran until now, because stuck calls would otherwise have kept other sessions from
 	 * ending. */
-	ndxp_loop_call(server->loop, last_tick, server);
-	pool_fini(&server->pool);
-	base_loop_destroy(server->loop, server_free, server);
+	ndxp_loop_call(server->engine.loop, last_tick, server);
+	engine_stop(&server->engine, server_free, server);
 }
 
 enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server *server,
@@ -281,8 +272,8 @@ enum ndx_status ndx_negotiation_server_get_stats(struct ndx_negotiation_server *
 	pthread_mutex_lock(&server->lock);
 	now = server->stats;
 	pthread_mutex_unlock(&server->lock);
-	pthread_mutex_lock(&server->pool.lock);
-	now.threads = server->pool.threads;
-	pthread_mutex_unlock(&server->pool.lock);
+	pthread_mutex_lock(&server->engine.pool.lock);
+	now.threads = server->engine.pool.threads;
+	pthread_mutex_unlock(&server->engine.pool.lock);
 	return base_struct_out(&layout, call, stats, stats->size, &now);
 }

@@ -37,5 +37,5 @@ void server_gone(struct ndx_negotiation_server *server)
 	pthread_mutex_unlock(&server->lock);
 	/* A close on another thread may free the server now: `finish` was read under the lock. */
 	if (finish)
-		ndxp_loop_post(server->loop, &server->finish);
+		ndxp_loop_post(server->engine.loop, &server->finish);
 }

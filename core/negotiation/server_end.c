@@ -9,17 +9,9 @@
 
 #define LAST_WORDS_MS 1000u
 
-void client_set_timer(struct client *c, uint64_t deadline_ns)
-{
-	if (deadline_ns == UINT64_MAX) /* no limit */
-		ndxp_timer_cancel(c->server->loop, &c->timer);
-	else
-		ndxp_timer_set(c->server->loop, &c->timer, ndxp_ms_until(deadline_ns));
-}
-
 static void on_last(void *arg)
 {
-	client_close_task(arg);
+	client_close_task(client_of(arg));
 }
 
 void client_finish(struct client *c)
@@ -28,8 +20,6 @@ void client_finish(struct client *c)
 	struct ndx_session *s = &c->session;
 	const bool failed = c->talking && s->dialogue.next == DIALOGUE_FAILED;
 
-	ndxp_timer_cancel(server->loop, &c->timer);
-	client_detach(c);
 	ndxp_list_remove(&c->node);
 	if (failed)
 		server_count(server, &server->stats.failed);
@@ -38,20 +28,21 @@ void client_finish(struct client *c)
 	if (failed)
 		s->error = s->dialogue.error;
 	pthread_mutex_unlock(&s->lock);
-	c->state = CLIENT_CLOSING;
-	if (!client_oob_close(c, on_last))
-		client_close_task(c);
+	driver_end(s, on_last); /* a drive of the client may be queued, see resume() */
 }
 
 bool client_end(struct client *c)
 {
-	if (c->fd < 0 || c->last_length == 0) {
+	struct driver *d = &c->session.driver;
+
+	if (d->fd < 0 || d->last_length == 0) {
 		client_finish(c);
 		return false;
 	}
-	c->state = CLIENT_ENDING;
-	c->sent = 0;
-	client_set_timer(c, ndxp_deadline(LAST_WORDS_MS));
+	d->phase = DRIVER_ENDING;
+	if (!d->oob_sending)
+		d->sent = 0;
+	driver_set_timer(&c->session, ndxp_deadline(LAST_WORDS_MS));
 	return true;
 }
 
@@ -60,16 +51,17 @@ bool client_fail(struct client *c, enum ndx_status status, const char *text)
 	struct dialogue *d = &c->session.dialogue;
 	struct frame_error e = {.layer = NDX_LAYER_FRAMEWORK, .status = status};
 	struct frame f = {.type = FRAME_ERROR};
+	struct driver *io = &c->session.driver;
 
 	if (c->talking) {
 		dialogue_fail(d, NDX_LAYER_FRAMEWORK, status, true, text);
 		if (d->tell)
-			c->last_length = dialogue_error_frame(d, c->last_words);
+			io->last_length = dialogue_error_frame(d, io->last_words);
 	} else {
 		(void)snprintf(e.text, sizeof(e.text), "%.200s", text);
-		f.length = frame_write_error(c->last_words + FRAME_HEADER, &e);
-		frame_write_header(c->last_words, &f);
-		c->last_length = FRAME_HEADER + f.length;
+		f.length = frame_write_error(io->last_words + FRAME_HEADER, &e);
+		frame_write_header(io->last_words, &f);
+		io->last_length = FRAME_HEADER + f.length;
 	}
 	if (c->talking || server_may_log(c->server))
 		log_warn(0, "session %llu of %s: %s: %s", (unsigned long long)c->session.id,
@@ -80,9 +72,10 @@ bool client_fail(struct client *c, enum ndx_status status, const char *text)
 bool client_report_failure(struct client *c)
 {
 	struct dialogue *d = &c->session.dialogue;
+	struct driver *io = &c->session.driver;
 
 	if (d->tell)
-		c->last_length = dialogue_error_frame(d, c->last_words);
+		io->last_length = dialogue_error_frame(d, io->last_words);
 	log_warn(0, "session %llu of %s: stage %s, round %u: %s: %s",
 	         (unsigned long long)c->session.id, c->address, frame_stage_name(d->error.stage),
 	         d->error.round, ndx_status_name(d->error.status), d->error.text);
@@ -94,19 +87,19 @@ void client_lost(struct client *c)
 	struct dialogue *d = &c->session.dialogue;
 	const bool between = d->next == DIALOGUE_IDLE;
 
-	client_detach(c);
-	c->last_length = 0;
+	driver_detach(&c->session);
+	c->session.driver.last_length = 0;
 	if (!c->talking) {
 		server_count(c->server, &c->server->stats.without_hello);
 		client_finish(c);
 		return;
 	}
-	if (!between && d->view.stage != NDX_STAGE_VALIDATE && c->oob == NULL &&
+	if (!between && d->view.stage != NDX_STAGE_VALIDATE && c->session.driver.oob == NULL &&
 	    c->session.attr.variant->table->ops->reset != NULL) {
 		log_info("session %llu of %s: its transport broke in stage %s; it may come back",
 		         (unsigned long long)c->session.id, c->address,
 		         frame_stage_name(d->view.stage));
-		c->state = CLIENT_ORPHAN;
+		c->session.driver.phase = DRIVER_ORPHAN;
 		return;
 	}
 	dialogue_fail(d, NDX_LAYER_TRANSPORT, NDX_E_CONNECTION_ABORTED, false,
@@ -117,26 +110,28 @@ void client_lost(struct client *c)
 
 void client_stop(struct client *c)
 {
-	switch (c->state) {
-	case CLIENT_POOL:
-		c->over = true;
-		client_detach(c);
+	struct ndx_session *s = &c->session;
+
+	switch (s->driver.phase) {
+	case DRIVER_POOL:
+		s->driver.over = true;
+		driver_detach(s);
 		break;
-	case CLIENT_QP:
-		c->over = true;
-		(void)ndx_connector_cancel(c->resources.connector);
+	case DRIVER_QP:
+		s->driver.over = true;
+		(void)ndx_connector_cancel(s->attr.connector);
 		break;
-	case CLIENT_CLOSING:
+	case DRIVER_CLOSING:
 		break;
-	case CLIENT_HELLO:
-	case CLIENT_ACTIVE:
-	case CLIENT_ORPHAN:
-	case CLIENT_ENDING:
+	case DRIVER_ROLE:
+	case DRIVER_ACTIVE:
+	case DRIVER_ORPHAN:
+	case DRIVER_ENDING:
 	default:
-		client_detach(c);
+		driver_detach(s);
 		if (c->talking)
-			dialogue_fail(&c->session.dialogue, NDX_LAYER_FRAMEWORK, NDX_E_CANCELED,
-			              false, "the server ends");
+			dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_CANCELED, false,
+			              "the server ends");
 		client_finish(c);
 	}
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <ndx/spi/container_of.h>
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include "server.h"
@@ -45,7 +44,7 @@ static bool send_welcome(struct client *c, uint8_t flags)
 	frame_write_header(bytes, &f);
 	/* These are the first bytes on the connection: if they do not fit, the connection is
 	 * useless. */
-	return client_send(c, bytes, sizeof(bytes)) == IO_DONE;
+	return driver_send(&c->session, bytes, sizeof(bytes)) == IO_DONE;
 }
 
 /* A session that waits for its transport, or has not detected yet that its transport broke. */
@@ -54,11 +53,11 @@ static struct client *find_session(struct ndx_negotiation_server *server, const 
 {
 	for (struct ndxp_list *n = server->clients.next; n != &server->clients; n = n->next) {
 		struct client *c = container_of(n, struct client, node);
-		const bool waits =
-			c->state == CLIENT_ORPHAN ||
-			(c->state == CLIENT_ACTIVE && c->session.dialogue.next == DIALOGUE_RECEIVE);
+		const bool waits = c->session.driver.phase == DRIVER_ORPHAN ||
+		                   (c->session.driver.phase == DRIVER_ACTIVE &&
+		                    c->session.dialogue.next == DIALOGUE_RECEIVE);
 
-		if (c != but && waits && c->oob == NULL &&
+		if (c != but && waits && c->session.driver.oob == NULL &&
 		    memcmp(c->session.cookie, cookie, 16) == 0 &&
 		    c->session.dialogue.view.stage != NDX_STAGE_VALIDATE &&
 		    c->session.attr.variant->table->ops->reset != NULL)
@@ -68,26 +67,26 @@ static struct client *find_session(struct ndx_negotiation_server *server, const 
 }
 
 /* Continue the session over the transport of `from`; frees `from`. */
-static bool resume(struct client *c, struct client *from, struct client **broken)
+static void resume(struct client *c, struct client *from)
 {
-	const int fd = from->fd;
+	struct driver *other = &from->session.driver;
+	const int fd = other->fd;
 
-	ndxp_watch_remove(c->server->loop, &from->watch);
-	from->watched = false;
-	from->fd = -1;
+	ndxp_watch_remove(other->engine->loop, &other->watch);
+	other->watched = false;
+	other->fd = -1;
 	client_stop(from);
-	client_detach(c);
-	if (!client_attach(c, fd) || !send_welcome(c, FRAME_RESUMED)) {
+	driver_detach(&c->session);
+	if (!driver_attach(&c->session, fd) || !send_welcome(c, FRAME_RESUMED)) {
 		if (client_fail(c, NDX_E_CONNECTION_ABORTED, "its second transport broke, too"))
-			*broken = c;
-		return false;
+			driver_go_soon(&c->session);
+		return;
 	}
 	server_count(c->server, &c->server->stats.resumed);
 	log_info("session %llu of %s: goes on in stage %s", (unsigned long long)c->session.id,
 	         c->address, frame_stage_name(c->session.dialogue.view.stage));
-	c->restart = true;
-	client_call(c);
-	return false; /* `from` is gone */
+	c->session.driver.restart = true;
+	driver_call(&c->session);
 }
 
 static bool begin_session(struct client *c, struct ndx_variant *variant,
@@ -104,13 +103,13 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 	c->talking = true;
 	session_set_state(&c->session, NDX_SESSION_EXCHANGING);
 	c->session.deadline_ns = ndxp_deadline(c->server->attr.session_timeout_ms);
-	c->state = CLIENT_ACTIVE;
+	c->session.driver.phase = DRIVER_ACTIVE;
 	if (!send_welcome(c, 0))
 		return client_fail(c, NDX_E_CONNECTION_ABORTED, "the client went away at once");
 	return true;
 }
 
-bool client_hello(struct client *c, const struct frame *f, struct client **broken)
+bool client_hello(struct client *c, const struct frame *f)
 {
 	struct ndx_negotiation_server *server = c->server;
 	struct ndx_variant *variant = NULL;
@@ -128,8 +127,9 @@ bool client_hello(struct client *c, const struct frame *f, struct client **broke
 	if ((f->flags & FRAME_RESUMED) != 0)
 		other = find_session(server, c, hello.session);
 	if (variant != NULL && other != NULL && other->session.attr.variant == variant) {
-		client_consume(c);
-		return resume(other, c, broken);
+		driver_consume(&c->session);
+		resume(other, c);
+		return false; /* `c` is gone */
 	}
 	/* A stage info that began elsewhere can begin anew here. */
 	if (variant != NULL && (f->flags & FRAME_RESUMED) != 0 && f->stage != NDX_STAGE_INFO) {
@@ -138,7 +138,7 @@ bool client_hello(struct client *c, const struct frame *f, struct client **broke
 		               frame_stage_name(f->stage));
 		variant = NULL;
 	}
-	client_consume(c);
+	driver_consume(&c->session);
 	if (variant == NULL) {
 		server_count(server, &server->stats.refused);
 		return client_fail(c, NDX_E_NOT_FOUND, why);

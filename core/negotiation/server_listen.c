@@ -57,7 +57,7 @@ static void on_connection(void *arg, uint32_t events)
 		server->said_so = false;
 		client_accept(server, fd, &from);
 	}
-	ndxp_watch_rearm(server->loop, &port->watch, EPOLLIN);
+	ndxp_watch_rearm(server->engine.loop, &port->watch, EPOLLIN);
 }
 
 enum ndx_status server_watch(struct ndx_negotiation_server *server)
@@ -66,7 +66,7 @@ enum ndx_status server_watch(struct ndx_negotiation_server *server)
 
 	/* Accept no client before all addresses can accept. */
 	for (unsigned i = 0; st == NDX_OK && i < server->port_count; i++)
-		st = ndxp_watch_add(server->loop, &server->ports[i].watch, 0, true);
+		st = ndxp_watch_add(server->engine.loop, &server->ports[i].watch, 0, true);
 	if (st == NDX_OK)
 		server_accept(server);
 	return st;
@@ -75,14 +75,14 @@ enum ndx_status server_watch(struct ndx_negotiation_server *server)
 void server_accept(struct ndx_negotiation_server *server)
 {
 	for (unsigned i = 0; i < server->port_count; i++)
-		ndxp_watch_rearm(server->loop, &server->ports[i].watch, EPOLLIN);
+		ndxp_watch_rearm(server->engine.loop, &server->ports[i].watch, EPOLLIN);
 	server->no_descriptors = false;
 }
 
 void server_unwatch(struct ndx_negotiation_server *server)
 {
 	for (unsigned i = 0; i < server->port_count; i++)
-		ndxp_watch_remove(server->loop, &server->ports[i].watch);
+		ndxp_watch_remove(server->engine.loop, &server->ports[i].watch);
 	server->no_descriptors = false;
 }
 

@@ -9,10 +9,10 @@
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include "base_loop.h"
+#include "base_ov.h"
 #include "base_struct.h"
 
 #define MESSAGE_LEAST 512u
-#define QP_SLICE_MS 20u
 
 static const struct base_struct attr_layout = BASE_STRUCT(
 	struct ndx_session_attr, NDX_SESSION_ATTR_SIZE_0_1, "call ndx_session_attr_init() first");
@@ -99,6 +99,7 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 {
 	struct ndx_session_attr own = attr_defaults;
 	struct dialogue_limits limits;
+	struct engine *engine;
 	struct ndx_session *s;
 	enum ndx_status st;
 
@@ -117,9 +118,7 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	s->attr = own;
 	s->server = "";
 	limits = (struct dialogue_limits){own.max_message, own.max_rounds};
-	s->inbox_room = FRAME_HEADER + (size_t)own.max_message;
-	s->inbox = malloc(s->inbox_room);
-	st = s->inbox == NULL ? NDX_E_NO_MEMORY : copy_servers(s);
+	st = copy_servers(s);
 	if (st == NDX_OK)
 		st = ndxp_random(s->cookie, sizeof(s->cookie));
 	if (st != NDX_OK)
@@ -127,32 +126,68 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	st = history_init(&s->history, own.max_history);
 	if (st != NDX_OK)
 		goto fail_memory;
-	st = link_init(&s->link, own.variant);
+	st = plugins_engine(own.variant->plugin->negotiation, &engine);
 	if (st != NDX_OK)
-		goto fail_link;
+		goto fail_engine;
+	driver_init(s, &session_client_role, engine);
+	link_init(&s->link, own.variant);
 	dialogue_init(&s->dialogue, own.variant, NDX_ROLE_CLIENT, s->id, &limits, &s->history);
 	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)pthread_cond_init(&s->call.turn, NULL);
+	s->begin = (struct ndxp_job){.fn = session_on_begin, .arg = s};
 	*out = s;
 	return NDX_OK;
-fail_link:
+fail_engine: /* ndx_last_error() has the cause */
 	history_fini(&s->history);
+	free_servers(s);
+	free(s);
+	return st;
 fail_memory:
 	free_servers(s);
-	free(s->inbox);
 	free(s);
 	return fail(st, 0, "ndx_session_create: %s", ndx_status_text(st));
 }
 
-/* Send the error to the peer, if the transport still works. */
-static void tell_peer(struct ndx_session *s)
-{
-	uint8_t bytes[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
-	size_t length;
+/* ---- calls ---- */
 
-	if (!s->dialogue.tell)
-		return;
-	length = dialogue_error_frame(&s->dialogue, bytes);
-	(void)session_send(s, bytes, length, ndxp_deadline(100));
+/* Start the call, which is marked as active. `ov` is begun, or NULL: the caller waits. */
+static void start(struct ndx_session *s, bool connects, int last, struct ndx_overlapped *ov)
+{
+	struct session_call *call = &s->call;
+
+	pthread_mutex_lock(&s->lock);
+	call->connects = connects;
+	call->last = last;
+	call->ov = ov;
+	call->done = false;
+	call->posted = true;
+	pthread_mutex_unlock(&s->lock);
+	ndxp_loop_post(s->driver.engine->loop, &s->begin);
+}
+
+/* Wait for the end of the call. This thread runs what may block. */
+static enum ndx_status await(struct ndx_session *s)
+{
+	struct session_call *call = &s->call;
+	enum ndx_status st;
+
+	pthread_mutex_lock(&s->lock);
+	while (!call->done) {
+		struct pool_task *task = call->task;
+
+		call->task = NULL;
+		if (task == NULL) {
+			(void)pthread_cond_wait(&call->turn, &s->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&s->lock);
+		task->fn(task);
+		pthread_mutex_lock(&s->lock);
+	}
+	st = call->status;
+	__atomic_store_n(&call->active, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&s->lock);
+	return st == NDX_OK ? NDX_OK : session_say_failure(s);
 }
 
 /* The calls block for work of the adapter's thread. */
@@ -163,194 +198,16 @@ static enum ndx_status check_thread(const char *call)
 	return fail(NDX_E_WOULD_BLOCK, 0, "%s: not in a callback", call);
 }
 
-enum ndx_status ndx_session_connect(struct ndx_session *s)
+static enum ndx_status check_new(struct ndx_session *s)
 {
-	enum ndx_status st;
+	const enum ndx_session_state state = ndx_session_get_state(s);
 
-	if (s == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_connect: session is NULL");
-	st = check_thread("ndx_session_connect");
-	if (st != NDX_OK)
-		return st;
-	if (ndx_session_get_state(s) != NDX_SESSION_CREATED)
+	if (state != NDX_SESSION_CREATED)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_session_connect: session %llu is %s already",
-		            (unsigned long long)s->id,
-		            ndx_session_state_name(ndx_session_get_state(s)));
+		            (unsigned long long)s->id, ndx_session_state_name(state));
 	s->deadline_ns = ndxp_deadline(s->attr.session_timeout_ms);
-	st = session_reach(s, false);
-	if (st == NDX_OK)
-		session_set_state(s, NDX_SESSION_CONNECTED);
-	return st;
-}
-
-/* Wait for the queue pair in slices, because a cancel sets a descriptor and the connect an
- * overlapped object. */
-static enum ndx_status wait_for_qp(struct ndx_session *s, struct ndx_overlapped *ov)
-{
-	enum ndx_status st = NDX_PENDING;
-	bool late = false;
-
-	while (st == NDX_PENDING && !late && !link_cancelled(&s->link)) {
-		late = ndxp_now_ns() >= s->stage_deadline_ns;
-		st = ndx_overlapped_wait(ov, late ? 0 : QP_SLICE_MS);
-	}
-	if (st != NDX_PENDING)
-		return st;
-	(void)ndx_connector_cancel(s->attr.connector);
-	st = ndx_overlapped_status(ov);
-	return st == NDX_E_CANCELED && late ? NDX_E_IO_TIMEOUT : st;
-}
-
-/* The queue pair's part of stage validate. */
-static void connect_qp(struct ndx_session *s)
-{
-	struct ndx_overlapped ov = {0};
-	char cause[DESCRIBE_CAUSE];
-	char text[DESCRIBE_CAUSE + 64];
-	enum ndx_status st = session_oob_open(s);
-	bool started = false;
-
-	if (st == NDX_OK && s->attr.connector != NULL)
-		st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &ov);
-	if (st == NDX_PENDING) {
-		started = true;
-		st = wait_for_qp(s, &ov);
-	}
-	if (st == NDX_E_IO_TIMEOUT)
-		(void)snprintf(text, sizeof(text),
-		               "the peer's queue pair does not connect in time");
-	else if (st == NDX_E_CANCELED)
-		(void)snprintf(text, sizeof(text), "cancelled");
-	else
-		(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %.127s",
-		               started ? describe_cause(s->attr.connector, cause)
-		                       : ndx_last_error());
-	dialogue_connected(&s->dialogue, st, text);
-}
-
-/* Receive and handle the peer's next frame. */
-static enum ndx_status receive(struct ndx_session *s, enum ndx_error_layer *layer)
-{
-	const uint64_t since = ndxp_now_ns();
-	struct frame f;
-	enum ndx_status st = session_read_frame(s, &f, s->stage_deadline_ns, layer);
-
-	if (st != NDX_OK)
-		return st;
-	if (!session_oob_handle(s, &f))
-		dialogue_receive(&s->dialogue, &f, since);
-	s->inbox_used = 0;
-	/* Heartbeats restart the wait for a frame, so check the stage's deadline here. */
-	if (f.type == FRAME_ALIVE && ndxp_now_ns() >= s->stage_deadline_ns)
-		return NDX_E_IO_TIMEOUT;
 	return NDX_OK;
-}
-
-/* One step of the stage; only the transport can fail. */
-static enum ndx_status step(struct ndx_session *s, enum ndx_error_layer *layer)
-{
-	struct dialogue *x = &s->dialogue;
-	enum ndx_status st;
-
-	*layer = NDX_LAYER_TRANSPORT;
-	switch (x->next) {
-	case DIALOGUE_CALL:
-		dialogue_call(x);
-		return NDX_OK;
-	case DIALOGUE_CONNECT:
-		connect_qp(s);
-		return NDX_OK;
-	case DIALOGUE_SEND:
-		st = session_send(s, x->out, x->out_length, s->stage_deadline_ns);
-		if (st == NDX_OK)
-			dialogue_sent(x);
-		return st;
-	case DIALOGUE_RECEIVE:
-		return receive(s, layer);
-	case DIALOGUE_IDLE:
-	case DIALOGUE_FAILED:
-	case DIALOGUE_CLOSED:
-	default:
-		return NDX_OK;
-	}
-}
-
-static enum ndx_status broken(struct ndx_session *s, enum ndx_error_layer layer, enum ndx_status st)
-{
-	char text[256];
-
-	if (st == NDX_E_IO_TIMEOUT)
-		layer = NDX_LAYER_FRAMEWORK;
-	if (st == NDX_E_CANCELED)
-		(void)snprintf(text, sizeof(text), "cancelled");
-	else if (st == NDX_E_IO_TIMEOUT)
-		(void)snprintf(text, sizeof(text), "time is over (stage %u ms, session %u ms): %s",
-		               s->attr.stage_timeout_ms, s->attr.session_timeout_ms,
-		               s->dialogue.next == DIALOGUE_RECEIVE ? "nothing came from the peer"
-		                                                    : "the peer takes nothing");
-	else
-		(void)snprintf(text, sizeof(text), "%.255s", ndx_last_error());
-	/* Send the error to a peer that sent an invalid frame, or none in time. Do not send to a
-	 * peer that is gone, or that has received a part of a frame. */
-	dialogue_fail(&s->dialogue, layer, st,
-	              layer == NDX_LAYER_FRAMEWORK && s->dialogue.next == DIALOGUE_RECEIVE, text);
-	tell_peer(s);
-	return session_failed(s);
-}
-
-/* The transport is lost: repeat the stage over a new one, if the variant can. */
-static enum ndx_status resume(struct ndx_session *s)
-{
-	enum ndx_status st;
-
-	link_close(&s->link);
-	s->inbox_used = 0;
-	log_warn(0, "session %llu: the transport is lost in stage %s; connecting again",
-	         (unsigned long long)s->id, frame_stage_name(s->dialogue.view.stage));
-	st = session_reach(s, true);
-	if (st != NDX_OK)
-		return st;
-	session_set_state(s, NDX_SESSION_EXCHANGING);
-	st = dialogue_restart(&s->dialogue);
-	if (st != NDX_OK)
-		return session_fail(s, NDX_LAYER_PLUGIN, st, "the plugin cannot begin anew");
-	return NDX_OK;
-}
-
-static bool can_resume(const struct ndx_session *s, enum ndx_status st)
-{
-	return st == NDX_E_CONNECTION_ABORTED && s->oob == NULL &&
-	       s->attr.variant->table->ops->reset != NULL &&
-	       s->dialogue.view.stage != NDX_STAGE_VALIDATE;
-}
-
-static enum ndx_status run_stage(struct ndx_session *s)
-{
-	struct dialogue *x = &s->dialogue;
-	enum ndx_error_layer layer;
-	enum ndx_status st;
-
-	while (x->next != DIALOGUE_IDLE && x->next != DIALOGUE_FAILED &&
-	       x->next != DIALOGUE_CLOSED) {
-		st = step(s, &layer);
-		if (st == NDX_OK && link_cancelled(&s->link) && x->next != DIALOGUE_IDLE)
-			st = NDX_E_CANCELED;
-		if (st == NDX_OK)
-			continue;
-		if (!can_resume(s, st))
-			return broken(s, layer, st);
-		st = resume(s);
-		if (st != NDX_OK)
-			return st;
-	}
-	if (x->next == DIALOGUE_CLOSED)
-		return session_fail(s, NDX_LAYER_FRAMEWORK, NDX_E_CONNECTION_ABORTED,
-		                    "the peer ended the session in mid-stage");
-	if (x->next != DIALOGUE_FAILED)
-		return NDX_OK;
-	tell_peer(s);
-	return session_failed(s);
 }
 
 static enum ndx_status check_turn(struct ndx_session *s, enum ndx_stage stage)
@@ -368,73 +225,140 @@ static enum ndx_status check_turn(struct ndx_session *s, enum ndx_stage stage)
 	return dialogue_start(&s->dialogue, stage);
 }
 
-enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
+/* A call: connect, or not, and run the stages up to `last`. */
+struct wish {
+	const char *call;
+	bool connects;
+	int last;
+};
+
+/* Mark the session as busy, and check that it can do this now. */
+static enum ndx_status occupy(struct ndx_session *s, const struct wish *w)
 {
-	struct sockaddr_storage near;
+	enum ndx_status st;
+
+	if (__atomic_exchange_n(&s->call.active, 1, __ATOMIC_ACQ_REL) != 0)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "%s: another call on session %llu is in progress", w->call,
+		            (unsigned long long)s->id);
+	st = w->connects ? check_new(s) : check_turn(s, (enum ndx_stage)w->last);
+	if (st != NDX_OK)
+		__atomic_store_n(&s->call.active, 0, __ATOMIC_RELEASE);
+	return st;
+}
+
+static enum ndx_status run(struct ndx_session *s, const struct wish *w)
+{
 	enum ndx_status st;
 
 	if (s == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_execute: session is NULL");
-	st = check_thread("ndx_session_execute");
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: session is NULL", w->call);
+	st = check_thread(w->call);
 	if (st == NDX_OK)
-		st = check_turn(s, stage);
+		st = occupy(s, w);
 	if (st != NDX_OK)
 		return st;
-	s->stage_deadline_ns = ndxp_deadline(s->attr.stage_timeout_ms);
-	if (stage != NDX_STAGE_DONE && s->deadline_ns < s->stage_deadline_ns)
-		s->stage_deadline_ns = s->deadline_ns;
-	session_set_state(s, NDX_SESSION_EXCHANGING);
-	session_oob_pause(s);
-	if (stage == NDX_STAGE_INFO) {
-		describe_near(s->link.fd, &near);
-		st = describe_own(&s->attr, NDX_ROLE_CLIENT, &near, &s->dialogue.own);
-		if (st != NDX_OK)
-			return session_fail(s, NDX_LAYER_PROVIDER, st, ndx_last_error());
+	start(s, w->connects, w->last, NULL);
+	return await(s);
+}
+
+static enum ndx_status run_overlapped(struct ndx_session *s, const struct wish *w,
+                                      struct ndx_overlapped *ov)
+{
+	enum ndx_status st;
+
+	if (s == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: session is NULL", w->call);
+	st = engine_need_pool(s->driver.engine, w->call);
+	if (st == NDX_OK)
+		st = base_ov_begin(ov, s->driver.engine->loop);
+	if (st != NDX_OK)
+		return st;
+	st = occupy(s, w);
+	if (st != NDX_OK) {
+		base_ov_abandon(ov);
+		return st;
 	}
-	st = run_stage(s);
-	if (st != NDX_OK)
-		return st;
-	pthread_mutex_lock(&s->lock);
-	s->state = NDX_SESSION_CONNECTED;
-	s->agreed = s->dialogue.agreement_known;
-	pthread_mutex_unlock(&s->lock);
-	session_oob_listen(s);
-	return NDX_OK;
+	start(s, w->connects, w->last, ov);
+	return NDX_PENDING;
+}
+
+enum ndx_status ndx_session_connect(struct ndx_session *s)
+{
+	return run(s, &(struct wish){"ndx_session_connect", true, -1});
+}
+
+enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
+{
+	return run(s, &(struct wish){"ndx_session_execute", false, (int)stage});
 }
 
 enum ndx_status ndx_session_run(struct ndx_session *s)
 {
-	enum ndx_status st = ndx_session_connect(s);
+	return run(s, &(struct wish){"ndx_session_connect", true, NDX_STAGE_READY});
+}
 
-	for (int stage = NDX_STAGE_INFO; st == NDX_OK && stage <= NDX_STAGE_READY; stage++)
-		st = ndx_session_execute(s, (enum ndx_stage)stage);
-	return st;
+enum ndx_status ndx_session_connect_overlapped(struct ndx_session *s, struct ndx_overlapped *ov)
+{
+	return run_overlapped(s, &(struct wish){"ndx_session_connect_overlapped", true, -1}, ov);
+}
+
+enum ndx_status ndx_session_execute_overlapped(struct ndx_session *s, enum ndx_stage stage,
+                                               struct ndx_overlapped *ov)
+{
+	return run_overlapped(
+		s, &(struct wish){"ndx_session_execute_overlapped", false, (int)stage}, ov);
+}
+
+enum ndx_status ndx_session_run_overlapped(struct ndx_session *s, struct ndx_overlapped *ov)
+{
+	return run_overlapped(
+		s, &(struct wish){"ndx_session_run_overlapped", true, NDX_STAGE_READY}, ov);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
 }
 
 void ndx_session_cancel(struct ndx_session *s)
 {
-	if (s != NULL)
-		link_cancel(&s->link);
+	struct ndx_loop *loop;
+
+	if (s == NULL)
+		return;
+	loop = s->driver.engine->loop;
+	__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELEASE);
+	link_cancel(&s->link);
+	ndxp_loop_call(loop, session_on_cancel, s);
+	/* Behind what the cancel of a connecting queue pair has queued. */
+	ndxp_loop_call(loop, nothing, NULL);
+}
+
+/* An overlapped call in progress: cancel it, and wait. False: the session ends by itself. */
+static bool end_call(struct ndx_session *s)
+{
+	struct session_abandoning a = {.session = s};
+
+	if (__atomic_load_n(&s->call.active, __ATOMIC_ACQUIRE) == 0)
+		return true;
+	ndx_session_cancel(s);
+	if (ndxp_loop_on_any()) {
+		ndxp_loop_call(s->driver.engine->loop, session_abandon, &a);
+		return !a.done;
+	}
+	pthread_mutex_lock(&s->lock);
+	while (!s->call.done)
+		(void)pthread_cond_wait(&s->call.turn, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+	return true;
 }
 
 void ndx_session_close(struct ndx_session *s)
 {
-	const struct frame bye = {.type = FRAME_SESSION_END};
-	uint8_t bytes[FRAME_HEADER];
-
-	if (s == NULL)
+	if (s == NULL || !end_call(s))
 		return;
-	session_oob_leave(s);
-	if (s->state == NDX_SESSION_CONNECTED && (s->link.fd >= 0 || s->link.stream != NULL)) {
-		frame_write_header(bytes, &bye);
-		(void)link_send(&s->link, bytes, sizeof(bytes),
-		                ndxp_deadline(base_loop_in_callback() ? 0 : 100));
-	}
-	dialogue_fini(&s->dialogue);
-	link_fini(&s->link);
-	history_fini(&s->history);
-	(void)pthread_mutex_destroy(&s->lock);
-	free_servers(s);
-	free(s->inbox);
-	free(s);
+	ndxp_loop_call(s->driver.engine->loop, session_stop, s);
+	session_end_plugin(s, base_loop_in_callback() ? 0 : 100);
+	ndxp_loop_call(s->driver.engine->loop, session_release, s);
 }

@@ -9,25 +9,67 @@
 #include <ndx/stats.h>
 
 #include "dialogue.h"
+#include "driver.h"
 #include "link.h"
+
+/* How far a client has connected to a server. */
+enum reach_state {
+	REACH_NOT,     /* not connecting */
+	REACH_CLOSE,   /* the plugin closes the previous stream; then `then` */
+	REACH_ROUND,   /* a round of all servers is next */
+	REACH_PAUSE,   /* waits before a round */
+	REACH_SERVER,  /* an attempt at server `index` is next */
+	REACH_NAME,    /* waits for the resolver */
+	REACH_ADDRESS, /* the address `next` is next */
+	REACH_TCP,     /* waits for the socket to connect */
+	REACH_STREAM,  /* the plugin connects a stream */
+	REACH_HELLO,   /* sends hello */
+	REACH_WELCOME, /* waits for the answer */
+	REACH_DONE,    /* connected */
+	REACH_FAILED,  /* see `status`, `layer` and `why` */
+};
+
+struct reach {
+	enum reach_state at;
+	enum reach_state then;
+	bool again; /* the transport is replaced */
+	uint32_t round;
+	uint32_t failures; /* for the length of the pause */
+	size_t index;      /* the server */
+	size_t left;       /* servers that are not given up */
+	uint64_t since_ns; /* when the attempt or the pause began */
+	struct lookup *lookup;
+	struct addrinfo *numbers;
+	const struct addrinfo *next;
+	uint8_t hello[FRAME_HEADER + FRAME_HELLO_SIZE];
+	/* The latest failure: */
+	enum ndx_status status;
+	enum ndx_error_layer layer;
+	char why[256];
+};
+
+/* A call that is in progress: connect, stages, or both. */
+struct session_call {
+	uint32_t active; /* atomic */
+	bool connects;
+	int last;                  /* the last stage to run; -1: none */
+	struct ndx_overlapped *ov; /* NULL: a thread waits, and runs the tasks */
+	/* Under the session's lock: */
+	pthread_cond_t turn;    /* `task` or `done` has changed */
+	struct pool_task *task; /* for the waiting thread */
+	bool posted;            /* the call has not begun */
+	bool done;
+	enum ndx_status status;
+};
 
 struct ndx_session {
 	uint64_t id;
 	struct ndx_session_attr attr; /* `servers` are copies, stored behind `servers` below */
-	char **servers;
-	bool *given_up; /* for each server: do not try again during this connect */
 	struct history history;
 	struct dialogue dialogue;
-	struct link link;
+	struct driver driver;
 	uint8_t cookie[16]; /* identifies the session when its transport is replaced */
 	uint64_t deadline_ns;
-	uint64_t stage_deadline_ns;
-	uint32_t resumptions; /* how often the transport was replaced */
-
-	/* Received and not parsed. */
-	uint8_t *inbox;
-	size_t inbox_room;
-	size_t inbox_used;
 
 	pthread_mutex_t lock; /* state, server, error: read by any thread */
 	enum ndx_session_state state;
@@ -35,38 +77,54 @@ struct ndx_session {
 	struct ndx_session_error error;
 	bool agreed;
 
-	struct oob_stream *oob; /* the transport, shared with the connection; NULL: not shared */
+	/* A client's: */
+	char **servers;
+	bool *given_up; /* for each server: do not try again during this connect */
+	struct link link;
+	struct reach reach;
+	struct session_call call;
+	struct ndxp_job begin;
+	uint64_t stage_deadline_ns;
+	uint32_t resumptions; /* how often the transport was replaced */
+	uint32_t cancelled;   /* atomic */
+	bool described;       /* the own end is described */
+	bool closed;          /* the consumer has closed the session */
+	bool parting;         /* ... and the connection still needs the transport */
+	bool abandoned;       /* ... in a callback, with a call in progress */
 };
 
-/* Any thread. */
+/* session_state.c. Any thread. */
 void session_set_state(struct ndx_session *s, enum ndx_session_state state);
-/* Fail the session with the dialogue's error; returns its status. */
-enum ndx_status session_failed(struct ndx_session *s);
-/* Fail the session with the driver's error, and set ndx_last_error() to the text. */
-enum ndx_status session_fail(struct ndx_session *s, enum ndx_error_layer layer,
-                             enum ndx_status status, const char *text);
 
-/* session_connect.c: connect to a server and exchange hellos. */
-enum ndx_status session_reach(struct ndx_session *s, bool again);
-/* Read one whole frame, until the deadline. On failure, *layer is transport or framework. */
-enum ndx_status session_read_frame(struct ndx_session *s, struct frame *frame, uint64_t deadline_ns,
-                                   enum ndx_error_layer *layer);
+/* session_connect.c; loop thread. A result as that of a role's function. */
+/* Connect to a server and exchange hellos, until REACH_DONE or REACH_FAILED. */
+void session_reach(struct ndx_session *s, bool again);
+bool session_reach_step(struct ndx_session *s);
+bool session_reach_timer(struct ndx_session *s);
+/* The time is over while an operation of the plugin's transport waits for a thread. */
+bool session_reach_queued(struct ndx_session *s, const char *why);
+bool session_reach_cancel(struct ndx_session *s);
 
-/* session_oob.c; these do nothing without an out-of-band stream. */
-/* Before the queue pair connects: share the transport if the connection needs it. */
-enum ndx_status session_oob_open(struct ndx_session *s);
-/* Send a whole frame. */
-enum ndx_status session_send(struct ndx_session *s, const void *data, size_t length,
-                             uint64_t deadline_ns);
-/* From now on the session reads; from now on the control thread reads. */
-void session_oob_pause(struct ndx_session *s);
-void session_oob_listen(struct ndx_session *s);
-/* Handle the frame if it belongs to the connection; false if not. */
-bool session_oob_handle(struct ndx_session *s, const struct frame *f);
-/* The session has failed, and its transport with it. */
-void session_oob_break(struct ndx_session *s);
-/* The session ends. */
-void session_oob_leave(struct ndx_session *s);
+/* session_client.c; loop thread. */
+/* The role of the client. */
+extern const struct driver_role session_client_role;
+/* A call begins; a cancel. */
+void session_on_begin(void *arg);
+void session_on_cancel(void *arg);
+/* The consumer closes the session: before and after the release of the plugin's part. */
+void session_stop(void *arg);
+void session_release(void *arg);
+/* The consumer closes the session in a callback, with a call in progress: complete the call, and
+ * close the session when the call has ended. */
+struct session_abandoning {
+	struct ndx_session *session;
+	bool done; /* do not touch the session any more */
+};
+void session_abandon(void *arg);
+/* session_state.c. Any thread, between stop and release: the plugin's share of the close. */
+void session_end_plugin(struct ndx_session *s, uint32_t bye_ms);
+/* Set ndx_last_error() to why the session has failed; returns its status. */
+enum ndx_status session_say_failure(struct ndx_session *s);
 
 /* describe.c: describe the own end for the peer; `near`: the own address that the peer reaches. */
 enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role role,

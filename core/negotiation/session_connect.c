@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A session connects to a server: attempts, pauses, fail-over, hello. */
+/* A session connects to a server: attempts, pauses, fail-over, hello. Loop thread. */
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
@@ -12,45 +16,402 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-enum ndx_status session_read_frame(struct ndx_session *s, struct frame *frame, uint64_t deadline_ns,
-                                   enum ndx_error_layer *layer)
+static const char *server_of(const struct ndx_session *s)
 {
-	const char *why = NULL;
-	size_t used;
-	size_t got;
+	return s->servers[s->reach.index];
+}
 
-	for (;;) {
-		enum ndx_status st;
+/* ---- the end ---- */
 
-		switch (frame_parse(s->inbox, s->inbox_used, s->dialogue.limits.max_message, frame,
-		                    &used, &why)) {
-		case FRAME_WHOLE:
-			return NDX_OK;
-		case FRAME_BAD:
-			*layer = NDX_LAYER_FRAMEWORK;
-			return fail(NDX_E_REMOTE_ERROR, 0, "from the server came %s", why);
-		case FRAME_MORE:
-			break;
-		}
-		/* Never read past this frame: the bytes behind it belong to the next read. */
-		st = link_receive(&s->link, s->inbox + s->inbox_used, used - s->inbox_used, &got,
-		                  deadline_ns);
-		*layer = NDX_LAYER_TRANSPORT;
+static void drop_lookup(struct ndx_session *s)
+{
+	struct reach *r = &s->reach;
+
+	if (r->lookup != NULL)
+		resolver_leave(&s->link.plugin->negotiation->resolver, r->lookup);
+	if (r->numbers != NULL)
+		freeaddrinfo(r->numbers);
+	r->lookup = NULL;
+	r->numbers = NULL;
+	r->next = NULL;
+}
+
+static bool end_reach(struct ndx_session *s, enum ndx_error_layer layer, enum ndx_status st)
+{
+	struct reach *r = &s->reach;
+
+	drop_lookup(s);
+	driver_detach(s);
+	r->layer = layer;
+	r->status = st;
+	r->at = REACH_FAILED;
+	return true;
+}
+
+/* A plugin's transport is closed before. */
+static bool end_cancelled(struct ndx_session *s)
+{
+	struct reach *r = &s->reach;
+
+	(void)snprintf(r->why, sizeof(r->why), "cancelled while connecting");
+	(void)end_reach(s, NDX_LAYER_TRANSPORT, NDX_E_CANCELED);
+	r->at = REACH_CLOSE;
+	r->then = REACH_FAILED;
+	return true;
+}
+
+static bool give_up(struct ndx_session *s)
+{
+	struct reach *r = &s->reach;
+	char latest[161];
+
+	if (ndxp_now_ns() < s->deadline_ns)
+		return end_reach(s, r->layer, r->status);
+	(void)snprintf(latest, sizeof(latest), "%.160s", r->why);
+	(void)snprintf(r->why, sizeof(r->why),
+	               "the session's time, %u ms, is over while connecting: %s",
+	               s->attr.session_timeout_ms, latest);
+	return end_reach(s, NDX_LAYER_FRAMEWORK, NDX_E_IO_TIMEOUT);
+}
+
+/* Whether a further attempt is useless: the server has no such variant, or is no NDX server. */
+static bool is_lasting(enum ndx_status st, enum ndx_error_layer layer)
+{
+	return layer == NDX_LAYER_FRAMEWORK && st != NDX_E_CONNECTION_REFUSED;
+}
+
+static void record_pause(struct ndx_session *s, enum ndx_status st)
+{
+	const struct ndx_history_entry entry = {
+		.kind = NDX_HISTORY_BACKOFF, .stage = s->dialogue.view.stage, .status = st};
+
+	history_add(&s->history, &entry, s->reach.since_ns, NULL);
+}
+
+static void record_attempt(struct ndx_session *s, enum ndx_status st)
+{
+	const struct ndx_history_entry entry = {
+		.kind = NDX_HISTORY_CONNECT, .stage = s->dialogue.view.stage, .status = st};
+
+	history_add(&s->history, &entry, s->reach.since_ns, server_of(s));
+}
+
+bool session_reach_cancel(struct ndx_session *s)
+{
+	struct reach *r = &s->reach;
+
+	switch (r->at) {
+	case REACH_CLOSE:
+		r->then = REACH_FAILED; /* go on to close */
+		(void)snprintf(r->why, sizeof(r->why), "cancelled while connecting");
+		r->layer = NDX_LAYER_TRANSPORT;
+		r->status = NDX_E_CANCELED;
+		return true;
+	case REACH_PAUSE:
+		record_pause(s, NDX_E_CANCELED);
+		break;
+	case REACH_NAME:
+	case REACH_ADDRESS:
+	case REACH_TCP:
+	case REACH_STREAM:
+	case REACH_HELLO:
+	case REACH_WELCOME:
+		record_attempt(s, NDX_E_CANCELED);
+		break;
+	case REACH_NOT:
+	case REACH_DONE:
+	case REACH_FAILED:
+		return true;
+	case REACH_ROUND:
+	case REACH_SERVER:
+	default:
+		break;
+	}
+	/* The result of the stream's latest operation is of no use; the stream is to be closed. */
+	s->driver.io_back = false;
+	if (s->link.stream != NULL)
+		s->driver.stream = &s->link;
+	return end_cancelled(s);
+}
+
+/* The attempt has failed, with ndx_last_error() or `why`: go on with the next server. */
+static bool attempt_failed(struct ndx_session *s, enum ndx_error_layer layer, enum ndx_status st,
+                           const char *why)
+{
+	struct reach *r = &s->reach;
+
+	record_attempt(s, st);
+	(void)snprintf(r->why, sizeof(r->why), "%.255s", why);
+	r->status = st;
+	r->layer = layer;
+	drop_lookup(s);
+	driver_detach(s);
+	if (st == NDX_E_CANCELED)
+		return end_cancelled(s);
+	log_warn(0, "session %llu: %s: %s", (unsigned long long)s->id, server_of(s), r->why);
+	if (is_lasting(st, layer)) {
+		s->given_up[r->index] = true;
+		r->left--;
+	}
+	r->index++;
+	r->at = REACH_CLOSE;
+	r->then = REACH_SERVER;
+	return true;
+}
+
+static enum ndx_status fail_silent(struct ndx_session *s)
+{
+	return fail(NDX_E_IO_TIMEOUT, 0, "server %.128s does not answer within %u ms", server_of(s),
+	            s->attr.connect_timeout_ms);
+}
+
+static bool attempt_lost(struct ndx_session *s)
+{
+	const bool silent = s->driver.io_status == NDX_E_IO_TIMEOUT && s->reach.at != REACH_STREAM;
+
+	if (silent)
+		return attempt_failed(s, NDX_LAYER_TRANSPORT, fail_silent(s), ndx_last_error());
+	return attempt_failed(s, NDX_LAYER_TRANSPORT, s->driver.io_status, driver_io_text(s));
+}
+
+/* ---- which server, and when ---- */
+
+/* Before a round: pause. The pause doubles each time and is shortened at random, so that clients do
+ * not synchronise. */
+static bool begin_round(struct ndx_session *s)
+{
+	struct reach *r = &s->reach;
+	uint64_t ms = s->attr.backoff_ms;
+	uint32_t random = 0;
+
+	if (r->round >= s->attr.attempts || r->left == 0)
+		return give_up(s);
+	r->index = 0;
+	r->at = REACH_SERVER;
+	/* A server that welcomes and then closes at once must not be tried without a pause. */
+	r->failures += r->round > 0 || r->again;
+	if (r->failures == 0)
+		return true;
+	for (uint32_t i = 1; i < r->failures && ms < s->attr.backoff_most_ms; i++)
+		ms *= 2;
+	if (ms > s->attr.backoff_most_ms)
+		ms = s->attr.backoff_most_ms;
+	(void)ndxp_random(&random, sizeof(random));
+	ms -= ms / 2 * (random % 1024) / 1024;
+	r->at = REACH_PAUSE;
+	r->since_ns = ndxp_now_ns();
+	driver_set_timer(s, earlier(s->deadline_ns, r->since_ns + ms * 1000000));
+	return false;
+}
+
+static bool end_pause(struct ndx_session *s)
+{
+	record_pause(s, NDX_OK);
+	s->reach.at = REACH_SERVER;
+	return ndxp_now_ns() < s->deadline_ns || give_up(s);
+}
+
+static bool find_addresses(struct ndx_session *s)
+{
+	const struct addrinfo numbers = {.ai_family = AF_UNSPEC,
+	                                 .ai_socktype = SOCK_STREAM,
+	                                 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+	struct reach *r = &s->reach;
+	char host[LINK_HOST_MAX];
+	char port[LINK_PORT_MAX];
+	enum ndx_status st;
+	int fd;
+
+	if (!link_address_split(server_of(s), host, port)) {
+		st = fail(NDX_E_INVALID_ADDRESS, 0, "\"%.128s\" is not HOST:PORT", server_of(s));
+		return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
+	}
+	if (getaddrinfo(host, port, &numbers, &r->numbers) == 0) {
+		r->next = r->numbers;
+		r->at = REACH_ADDRESS;
+		return true;
+	}
+	r->numbers = NULL;
+	st = resolver_begin(&s->link.plugin->negotiation->resolver, host, port, &r->lookup);
+	if (st != NDX_OK)
+		return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
+	/* Sessions that wait for the same name share the lookup. */
+	fd = fcntl(lookup_fd(r->lookup), F_DUPFD_CLOEXEC, 0);
+	if (fd < 0 || !driver_attach(s, fd)) {
+		st = fail(NDX_E_INSUFFICIENT_RESOURCES, 0, "%.128s: no descriptor to look it up",
+		          host);
+		return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
+	}
+	r->at = REACH_NAME;
+	return true;
+}
+
+/* Begin an attempt at the next server that was not given up. */
+static bool begin_attempt(struct ndx_session *s)
+{
+	struct reach *r = &s->reach;
+
+	while (r->index < s->attr.server_count && s->given_up[r->index])
+		r->index++;
+	if (r->index == s->attr.server_count || ndxp_now_ns() >= s->deadline_ns) {
+		r->round++;
+		r->at = REACH_ROUND;
+		return true;
+	}
+	r->since_ns = ndxp_now_ns();
+	driver_set_timer(s, earlier(s->deadline_ns, ndxp_deadline(s->attr.connect_timeout_ms)));
+	if (s->link.table == NULL)
+		return find_addresses(s);
+	r->at = REACH_STREAM;
+	return true;
+}
+
+/* ---- the transport ---- */
+
+static bool is_ready(const struct ndx_session *s, short events)
+{
+	struct pollfd p = {.fd = s->driver.fd, .events = events};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static bool take_answer(struct ndx_session *s)
+{
+	struct reach *r = &s->reach;
+	enum ndx_status st;
+	int error;
+
+	if (!is_ready(s, POLLIN)) {
+		(void)driver_wait(s, EPOLLIN);
+		return false;
+	}
+	driver_detach(s);
+	error = lookup_answer(r->lookup, &r->next);
+	r->at = REACH_ADDRESS;
+	if (error == 0)
+		return true;
+	st = fail(NDX_E_HOST_UNREACHABLE, 0, "server %.128s: %s", server_of(s),
+	          gai_strerror(error));
+	return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
+}
+
+/* The socket at the next address; the first address that accepts is taken. */
+static bool try_address(struct ndx_session *s, enum ndx_status st)
+{
+	struct reach *r = &s->reach;
+	int fd;
+
+	while (r->next != NULL) {
+		const struct addrinfo *at = r->next;
+
+		r->next = at->ai_next;
+		st = link_socket(at, server_of(s), &fd);
 		if (st != NDX_OK)
-			return st;
-		s->inbox_used += got;
+			continue;
+		r->at = REACH_TCP;
+		if (driver_attach(s, fd))
+			return true;
+		driver_detach(s);
+		st = fail(NDX_E_INSUFFICIENT_RESOURCES, 0,
+		          "server %.128s: the socket cannot be watched", server_of(s));
+	}
+	return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
+}
+
+static void begin_hello(struct ndx_session *s)
+{
+	struct frame f = {.type = FRAME_HELLO, .flags = s->reach.again ? FRAME_RESUMED : 0};
+	struct frame_hello h = {.max_message = s->dialogue.limits.max_message};
+	uint8_t *bytes = s->reach.hello;
+
+	drop_lookup(s);
+	memcpy(h.session, s->cookie, sizeof(h.session));
+	(void)snprintf(h.plugin, sizeof(h.plugin), "%s", ndx_variant_plugin_name(s->attr.variant));
+	(void)snprintf(h.variant, sizeof(h.variant), "%s", ndx_variant_name(s->attr.variant));
+	f.stage = s->reach.again ? s->dialogue.view.stage : NDX_STAGE_INFO;
+	f.length = frame_write_hello(bytes + FRAME_HEADER, &h);
+	frame_write_header(bytes, &f);
+	s->reach.at = REACH_HELLO;
+}
+
+static bool end_connect(struct ndx_session *s)
+{
+	enum ndx_status st;
+
+	if (!is_ready(s, POLLOUT)) {
+		(void)driver_wait(s, EPOLLOUT);
+		return false;
+	}
+	st = link_socket_result(s->driver.fd, server_of(s));
+	if (st == NDX_OK) {
+		begin_hello(s);
+		return true;
+	}
+	driver_detach(s);
+	return try_address(s, st);
+}
+
+static enum ndx_status connect_slowly(struct ndx_session *s)
+{
+	return link_connect(&s->link, server_of(s), s->driver.deadline_ns);
+}
+
+static enum ndx_status close_slowly(struct ndx_session *s)
+{
+	link_close(&s->link);
+	return NDX_OK;
+}
+
+static bool connect_stream(struct ndx_session *s)
+{
+	switch (driver_block(s, connect_slowly)) {
+	case IO_DONE:
+		s->driver.stream = &s->link;
+		frame_reader_consume(&s->driver.in);
+		begin_hello(s);
+		return true;
+	case IO_LOST:
+		return attempt_lost(s);
+	case IO_WAIT:
+	case IO_BAD:
+	default:
+		return false;
 	}
 }
 
-/* Handle the server's answer to hello. */
-static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f,
-                                    enum ndx_error_layer *layer)
+static bool close_stream(struct ndx_session *s)
+{
+	if (s->driver.stream != NULL && driver_block(s, close_slowly) == IO_WAIT)
+		return false;
+	s->driver.stream = NULL;
+	s->reach.at = s->reach.then;
+	return true;
+}
+
+/* ---- hello ---- */
+
+static bool send_hello(struct ndx_session *s)
+{
+	switch (driver_send(s, s->reach.hello, sizeof(s->reach.hello))) {
+	case IO_DONE:
+		s->reach.at = REACH_WELCOME;
+		return true;
+	case IO_LOST:
+		return attempt_lost(s);
+	case IO_WAIT:
+	case IO_BAD:
+	default:
+		return false;
+	}
+}
+
+/* The server's answer to hello. */
+static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f)
 {
 	struct frame_welcome welcome;
 	struct frame_error error;
 	const char *why;
 
-	*layer = NDX_LAYER_FRAMEWORK;
 	if (f->type == FRAME_ERROR && frame_parse_error(f, &error, &why))
 		return fail(error.status == NDX_E_NOT_FOUND || error.status == NDX_E_NOT_SUPPORTED
 		                    ? (enum ndx_status)error.status
@@ -63,158 +424,127 @@ static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f
 	return NDX_OK;
 }
 
-static enum ndx_status hello(struct ndx_session *s, bool again, uint64_t deadline_ns,
-                             enum ndx_error_layer *layer)
+static bool reached(struct ndx_session *s)
 {
-	struct frame f = {.type = FRAME_HELLO, .flags = again ? FRAME_RESUMED : 0};
-	struct frame_hello h = {.max_message = s->dialogue.limits.max_message};
-	uint8_t bytes[FRAME_HEADER + FRAME_HELLO_SIZE];
-	enum ndx_status st;
-
-	memcpy(h.session, s->cookie, sizeof(h.session));
-	(void)snprintf(h.plugin, sizeof(h.plugin), "%s", ndx_variant_plugin_name(s->attr.variant));
-	(void)snprintf(h.variant, sizeof(h.variant), "%s", ndx_variant_name(s->attr.variant));
-	f.stage = again ? s->dialogue.view.stage : NDX_STAGE_INFO;
-	f.length = frame_write_hello(bytes + FRAME_HEADER, &h);
-	frame_write_header(bytes, &f);
-	*layer = NDX_LAYER_TRANSPORT;
-	st = link_send(&s->link, bytes, sizeof(bytes), deadline_ns);
-	if (st != NDX_OK)
-		return st;
-	s->inbox_used = 0;
-	st = session_read_frame(s, &f, deadline_ns, layer);
-	if (st != NDX_OK)
-		return st;
-	st = take_welcome(s, &f, layer);
-	s->inbox_used = 0;
-	return st;
-}
-
-/* One attempt at one server. */
-static enum ndx_status attempt(struct ndx_session *s, const char *server, bool again,
-                               enum ndx_error_layer *layer)
-{
-	const uint64_t since = ndxp_now_ns();
-	const uint64_t deadline =
-		earlier(s->deadline_ns, ndxp_deadline(s->attr.connect_timeout_ms));
-	struct ndx_history_entry entry = {.kind = NDX_HISTORY_CONNECT,
-	                                  .stage = s->dialogue.view.stage};
-	enum ndx_status st;
-
-	*layer = NDX_LAYER_TRANSPORT;
-	st = link_connect(&s->link, server, deadline);
-	if (st == NDX_OK) {
-		st = hello(s, again, deadline, layer);
-		if (st == NDX_E_IO_TIMEOUT)
-			(void)fail(st, 0, "server %.128s does not answer within %u ms", server,
-			           s->attr.connect_timeout_ms);
-	}
-	entry.status = st;
-	history_add(&s->history, &entry, since, server);
-	if (st != NDX_OK) {
-		link_close(&s->link);
-		return st;
-	}
+	record_attempt(s, NDX_OK);
+	s->reach.at = REACH_DONE;
 	pthread_mutex_lock(&s->lock);
-	s->server = server;
+	s->server = server_of(s);
 	pthread_mutex_unlock(&s->lock);
-	log_info("session %llu: connected to %s", (unsigned long long)s->id, server);
-	return NDX_OK;
+	log_info("session %llu: connected to %s", (unsigned long long)s->id, server_of(s));
+	return true;
 }
 
-/* Wait; the pause doubles each time and is shortened at random, so that clients do not
- * synchronise. */
-static bool pause_before(struct ndx_session *s, uint32_t failures)
+static bool receive_welcome(struct ndx_session *s)
 {
-	const uint64_t since = ndxp_now_ns();
-	const struct ndx_history_entry entry = {.kind = NDX_HISTORY_BACKOFF,
-	                                        .stage = s->dialogue.view.stage};
-	uint64_t ms = s->attr.backoff_ms;
-	uint32_t random = 0;
-	bool on;
-
-	for (uint32_t i = 1; i < failures && ms < s->attr.backoff_most_ms; i++)
-		ms *= 2;
-	if (ms > s->attr.backoff_most_ms)
-		ms = s->attr.backoff_most_ms;
-	(void)ndxp_random(&random, sizeof(random));
-	ms -= ms / 2 * (random % 1024) / 1024;
-	on = link_pause(&s->link, earlier(s->deadline_ns, since + ms * 1000000));
-	history_add(&s->history, &entry, since, NULL);
-	return on;
-}
-
-/* Whether a further attempt is useless: the server has no such variant, or is no NDX server. */
-static bool is_lasting(enum ndx_status st, enum ndx_error_layer layer)
-{
-	return layer == NDX_LAYER_FRAMEWORK && st != NDX_E_CONNECTION_REFUSED;
-}
-
-/* Try each server once, except those that were given up; *left counts the others. */
-static enum ndx_status try_each(struct ndx_session *s, bool again, size_t *left,
-                                enum ndx_error_layer *layer)
-{
-	enum ndx_status st = NDX_E_IO_TIMEOUT;
-
-	for (size_t i = 0; i < s->attr.server_count && ndxp_now_ns() < s->deadline_ns; i++) {
-		if (s->given_up[i])
-			continue;
-		st = attempt(s, s->servers[i], again, layer);
-		if (st == NDX_OK || st == NDX_E_CANCELED)
-			return st;
-		log_warn(0, "session %llu: %s: %s", (unsigned long long)s->id, s->servers[i],
-		         ndx_last_error());
-		s->given_up[i] = is_lasting(st, *layer);
-		*left -= s->given_up[i];
-	}
-	return st;
-}
-
-/* Try all servers, with a pause before each further round, until one answers or further rounds are
- * useless. */
-static enum ndx_status try_all(struct ndx_session *s, bool again, enum ndx_error_layer *layer)
-{
-	uint32_t failures = s->resumptions;
-	size_t left = s->attr.server_count;
-	enum ndx_status st = NDX_E_IO_TIMEOUT;
-
-	s->resumptions += again;
-	memset(s->given_up, 0, left * sizeof(*s->given_up));
-	for (uint32_t round = 0; round < s->attr.attempts && left > 0; round++) {
-		/* A server that welcomes and then closes at once must not be tried without a
-		 * pause. */
-		failures += round > 0 || again;
-		if (failures > 0 && !pause_before(s, failures))
-			return NDX_E_CANCELED;
-		if (ndxp_now_ns() >= s->deadline_ns)
-			return st;
-		st = try_each(s, again, &left, layer);
-		if (st == NDX_OK || st == NDX_E_CANCELED)
-			return st;
-	}
-	return st;
-}
-
-enum ndx_status session_reach(struct ndx_session *s, bool again)
-{
-	enum ndx_error_layer layer = NDX_LAYER_TRANSPORT;
 	enum ndx_status st;
-	char text[256];
+	const char *why;
+	struct frame f;
+
+	switch (driver_read_frame(s, s->dialogue.limits.max_message, &f, &why)) {
+	case IO_DONE:
+		st = take_welcome(s, &f);
+		driver_consume(s);
+		if (st == NDX_OK)
+			return reached(s);
+		return attempt_failed(s, NDX_LAYER_FRAMEWORK, st, ndx_last_error());
+	case IO_LOST:
+		return attempt_lost(s);
+	case IO_BAD:
+		st = fail(NDX_E_REMOTE_ERROR, 0, "from the server came %s", why);
+		return attempt_failed(s, NDX_LAYER_FRAMEWORK, st, ndx_last_error());
+	case IO_WAIT:
+	default:
+		return false;
+	}
+}
+
+/* ---- steps ---- */
+
+bool session_reach_step(struct ndx_session *s)
+{
+	switch (s->reach.at) {
+	case REACH_CLOSE:
+		return close_stream(s);
+	case REACH_ROUND:
+		return begin_round(s);
+	case REACH_SERVER:
+		return begin_attempt(s);
+	case REACH_NAME:
+		return take_answer(s);
+	case REACH_ADDRESS:
+		return try_address(s, NDX_E_HOST_UNREACHABLE);
+	case REACH_TCP:
+		return end_connect(s);
+	case REACH_STREAM:
+		return connect_stream(s);
+	case REACH_HELLO:
+		return send_hello(s);
+	case REACH_WELCOME:
+		return receive_welcome(s);
+	case REACH_NOT:
+	case REACH_DONE:
+	case REACH_FAILED:
+	case REACH_PAUSE:
+	default:
+		return false;
+	}
+}
+
+bool session_reach_timer(struct ndx_session *s)
+{
+	enum ndx_status st;
+
+	switch (s->reach.at) {
+	case REACH_PAUSE:
+		return end_pause(s);
+	case REACH_NAME:
+		st = fail(NDX_E_IO_TIMEOUT, 0,
+		          "server %.128s: the system's resolver has no answer in time; look at "
+		          "/etc/resolv.conf, or give the address in numbers",
+		          server_of(s));
+		break;
+	case REACH_TCP:
+		st = fail(NDX_E_IO_TIMEOUT, 0, "server %.128s does not take the connection in time",
+		          server_of(s));
+		break;
+	case REACH_HELLO:
+	case REACH_WELCOME:
+		st = fail_silent(s);
+		break;
+	case REACH_NOT:
+	case REACH_DONE:
+	case REACH_FAILED:
+	case REACH_CLOSE:
+	case REACH_ROUND:
+	case REACH_SERVER:
+	case REACH_ADDRESS:
+	case REACH_STREAM:
+	default:
+		return false;
+	}
+	return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
+}
+
+bool session_reach_queued(struct ndx_session *s, const char *why)
+{
+	return attempt_failed(s, NDX_LAYER_TRANSPORT, NDX_E_IO_TIMEOUT, why);
+}
+
+void session_reach(struct ndx_session *s, bool again)
+{
+	struct reach *r = &s->reach;
 
 	session_set_state(s, NDX_SESSION_CONNECTING);
-	st = try_all(s, again, &layer);
-	if (st == NDX_OK)
-		return NDX_OK;
-	if (st == NDX_E_CANCELED) {
-		(void)snprintf(text, sizeof(text), "cancelled while connecting");
-	} else if (ndxp_now_ns() >= s->deadline_ns) {
-		st = NDX_E_IO_TIMEOUT;
-		layer = NDX_LAYER_FRAMEWORK;
-		(void)snprintf(text, sizeof(text),
-		               "the session's time, %u ms, is over while connecting: %.160s",
-		               s->attr.session_timeout_ms, ndx_last_error());
-	} else {
-		(void)snprintf(text, sizeof(text), "%.255s", ndx_last_error());
-	}
-	return session_fail(s, layer, st, text);
+	driver_detach(s);
+	memset(s->given_up, 0, s->attr.server_count * sizeof(*s->given_up));
+	*r = (struct reach){.at = REACH_CLOSE,
+	                    .then = REACH_ROUND,
+	                    .again = again,
+	                    .failures = s->resumptions,
+	                    .left = s->attr.server_count,
+	                    .status = NDX_E_IO_TIMEOUT,
+	                    .layer = NDX_LAYER_TRANSPORT};
+	s->resumptions += again;
+	s->driver.phase = DRIVER_ROLE;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a session, and its failure. */
+/* The state of a session, and what its end takes on any thread. */
 #include "session.h"
 
 #include <ndx/spi/log.h>
+#include <ndx/spi/system.h>
 
 void session_set_state(struct ndx_session *s, enum ndx_session_state state)
 {
@@ -11,24 +12,29 @@ void session_set_state(struct ndx_session *s, enum ndx_session_state state)
 	pthread_mutex_unlock(&s->lock);
 }
 
-enum ndx_status session_failed(struct ndx_session *s)
+enum ndx_status session_say_failure(struct ndx_session *s)
 {
-	const struct ndx_session_error *e = &s->dialogue.error;
+	struct ndx_session_error e;
 
 	pthread_mutex_lock(&s->lock);
-	s->state = NDX_SESSION_FAILED;
-	s->error = *e;
+	e = s->error;
 	pthread_mutex_unlock(&s->lock);
-	session_oob_break(s);
-	if (e->status == NDX_E_CANCELED)
-		log_info("session %llu: cancelled", (unsigned long long)s->id);
-	return fail(e->status, 0, "session %llu, stage %s, round %u: %s", (unsigned long long)s->id,
-	            frame_stage_name(e->stage), e->round, e->text);
+	return fail(e.status, 0, "session %llu, stage %s, round %u: %s", (unsigned long long)s->id,
+	            frame_stage_name(e.stage), e.round, e.text);
 }
 
-enum ndx_status session_fail(struct ndx_session *s, enum ndx_error_layer layer,
-                             enum ndx_status status, const char *text)
+void session_end_plugin(struct ndx_session *s, uint32_t bye_ms)
 {
-	dialogue_fail(&s->dialogue, layer, status, false, text);
-	return session_failed(s);
+	const struct frame bye = {.type = FRAME_SESSION_END};
+	struct ndx_variant *variant = s->attr.variant;
+	uint8_t bytes[FRAME_HEADER];
+
+	variant_get(variant); /* the stream is the plugin's */
+	if (s->state == NDX_SESSION_CONNECTED && s->link.stream != NULL) {
+		frame_write_header(bytes, &bye);
+		(void)link_send(&s->link, bytes, sizeof(bytes), ndxp_deadline(bye_ms));
+	}
+	dialogue_fini(&s->dialogue);
+	link_fini(&s->link);
+	variant_put(variant);
 }

@@ -177,6 +177,36 @@ static enum ndx_status call_session_run(struct scene *s)
 	return ndx_session_run(s->session);
 }
 
+/* The close completes what was begun. */
+static enum ndx_status close_begun(struct scene *s, struct ndx_overlapped *ov, enum ndx_status st)
+{
+	ndx_session_close(s->session);
+	s->session = NULL;
+	return st == NDX_PENDING && ndx_overlapped_status(ov) != NDX_E_CANCELED ? NDX_E_UNSUCCESSFUL
+	                                                                        : st;
+}
+
+static enum ndx_status call_session_connect_overlapped(struct scene *s)
+{
+	struct ndx_overlapped ov = {0};
+
+	return close_begun(s, &ov, ndx_session_connect_overlapped(s->session, &ov));
+}
+
+static enum ndx_status call_session_run_overlapped(struct scene *s)
+{
+	struct ndx_overlapped ov = {0};
+
+	return close_begun(s, &ov, ndx_session_run_overlapped(s->session, &ov));
+}
+
+static enum ndx_status call_session_execute_overlapped(struct scene *s)
+{
+	struct ndx_overlapped ov = {0};
+
+	return ndx_session_execute_overlapped(s->session, NDX_STAGE_INFO, &ov);
+}
+
 static enum ndx_status call_session_get_agreement(struct scene *s)
 {
 	struct ndx_peer_description own;
@@ -255,6 +285,10 @@ const struct row session_rows[] = {
 	{"ndx_session_connect", call_session_connect, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_session_execute", call_session_execute, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_session_run", call_session_run, NDX_E_WOULD_BLOCK, NDX_OK},
+	{"ndx_session_connect_overlapped", call_session_connect_overlapped, NDX_PENDING, NDX_OK},
+	{"ndx_session_execute_overlapped", call_session_execute_overlapped,
+         NDX_E_INVALID_DEVICE_STATE, NDX_OK},
+	{"ndx_session_run_overlapped", call_session_run_overlapped, NDX_PENDING, NDX_OK},
 	{"ndx_session_get_agreement", call_session_get_agreement, NDX_E_INVALID_DEVICE_STATE,
          NDX_OK},
 	{"ndx_session_get_error", call_session_get_error, NDX_OK, NDX_OK},

@@ -179,7 +179,7 @@ static enum ndx_status attach_link(struct ndx_connector *c, struct oob_link *lin
 
 	adapter_lock(c->adapter);
 	st = check_stream(c);
-	if (st == NDX_OK && !oob_link_attach(link, c))
+	if (st == NDX_OK && !conn_oob_attach(c, link))
 		st = fail(NDX_E_CONNECTION_ABORTED, 0, "the session has ended");
 	if (st == NDX_OK) {
 		c->oob.link = link;
@@ -206,7 +206,7 @@ enum ndx_status conn_oob_set_stream(struct ndx_connector *c, int fd)
 	if (st == NDX_OK && fd == NDX_NO_OOB_STREAM)
 		st = oob_null_create(c->adapter, &link);
 	else if (st == NDX_OK)
-		st = oob_stream_create(c->adapter, fd, true, &stream, &link);
+		st = oob_stream_create(c->adapter, fd, &stream, &link);
 	if (st != NDX_OK)
 		return st;
 	st = attach_link(c, link, stream);

@@ -18,11 +18,11 @@ struct oob_null {
 };
 
 /* The link's lock is held, so the control thread answers. */
-static void send_message(void *arg, enum ndx_spi_oob_message message)
+static void on_message(void *arg, enum oob_event message)
 {
 	struct oob_null *m = arg;
 
-	if (message != NDX_OOB_GOODBYE)
+	if (message != OOB_GOODBYE)
 		return;
 	__atomic_store_n(&m->answer, 1, __ATOMIC_RELEASE);
 	ndxp_loop_post(m->adapter->loop, &m->job);
@@ -36,7 +36,7 @@ static void on_connection_end(void *arg)
 	ndxp_loop_post(m->adapter->loop, &m->job);
 }
 
-static const struct oob_carrier carrier = {.send = send_message, .end = on_connection_end};
+static const struct oob_end_ops carrier = {.event = on_message, .lost = on_connection_end};
 
 static void on_job(void *arg)
 {
@@ -44,12 +44,12 @@ static void on_job(void *arg)
 	struct ndx_adapter *adapter = m->adapter;
 
 	if (__atomic_exchange_n(&m->answer, 0, __ATOMIC_ACQUIRE) != 0) {
-		oob_link_sent(m->link);
-		oob_link_received(m->link, OOB_GOODBYE);
+		oob_link_tell(m->link, OOB_CARRIER, OOB_SENT);
+		oob_link_tell(m->link, OOB_CARRIER, OOB_GOODBYE);
 	}
 	if (__atomic_load_n(&m->ended, __ATOMIC_ACQUIRE) == 0)
 		return;
-	oob_link_leave(m->link);
+	oob_link_leave(m->link, OOB_CARRIER);
 	free(m);
 	adapter_put(adapter, false);
 }
@@ -74,6 +74,6 @@ enum ndx_status oob_null_create(struct ndx_adapter *adapter, struct oob_link **o
 
 void oob_null_drop(struct oob_link *link)
 {
-	/* No connector was attached to the link, so this frees it. */
-	oob_link_detach(link);
+	/* No connection was attached to the link, so the carrier frees both. */
+	oob_link_leave(link, OOB_CONNECTION);
 }

@@ -54,8 +54,7 @@ enum frame_verdict {
 /* Parse a frame at the start of `length` bytes. `most` is the longest accepted payload. Unknown
  * types, stages, flags and versions are BAD, because there is only one version yet. */
 enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t most,
-                               struct frame *frame, size_t *used, const char **why)
-	NDX_PRIVATE(frame_parse);
+                               struct frame *frame, size_t *used, const char **why);
 
 /* Write the header; the payload follows it. */
 void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame)

@@ -396,15 +396,15 @@ static void an_oob_stream_is_taken_once(void **state)
 }
 
 /* The linker puts these two before the core's. */
-struct oob_link *__real_ndx_private_oob_link_create(const struct oob_carrier *carrier, void *arg);
-struct oob_link *__wrap_ndx_private_oob_link_create(const struct oob_carrier *carrier, void *arg);
-bool __real_oob_link_attach(struct oob_link *w, struct ndx_connector *c);
-bool __wrap_oob_link_attach(struct oob_link *w, struct ndx_connector *c);
+struct oob_link *__real_ndx_private_oob_link_create(const struct oob_end_ops *carrier, void *arg);
+struct oob_link *__wrap_ndx_private_oob_link_create(const struct oob_end_ops *carrier, void *arg);
+bool __real_oob_link_attach(struct oob_link *w, const struct oob_end_ops *ops, void *arg);
+bool __wrap_oob_link_attach(struct oob_link *w, const struct oob_end_ops *ops, void *arg);
 
 static struct ndx_connector *rival; /* gets a channel while another one is made for it */
 static bool no_tie;
 
-struct oob_link *__wrap_ndx_private_oob_link_create(const struct oob_carrier *carrier, void *arg)
+struct oob_link *__wrap_ndx_private_oob_link_create(const struct oob_end_ops *carrier, void *arg)
 {
 	struct ndx_connector *c = rival;
 
@@ -414,9 +414,9 @@ struct oob_link *__wrap_ndx_private_oob_link_create(const struct oob_carrier *ca
 	return __real_ndx_private_oob_link_create(carrier, arg);
 }
 
-bool __wrap_oob_link_attach(struct oob_link *w, struct ndx_connector *c)
+bool __wrap_oob_link_attach(struct oob_link *w, const struct oob_end_ops *ops, void *arg)
 {
-	return !no_tie && __real_oob_link_attach(w, c);
+	return !no_tie && __real_oob_link_attach(w, ops, arg);
 }
 
 /* Both find that the connector has none, and both make one. */

@@ -444,19 +444,19 @@ static struct {
 	bool stop;
 } other;
 
-void __real_base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status,
-                             uint32_t information, int32_t native);
-void __wrap_base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status,
-                             uint32_t information, int32_t native);
+void __real_ndx_private_base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status,
+                                         uint32_t information, int32_t native);
+void __wrap_ndx_private_base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status,
+                                         uint32_t information, int32_t native);
 
-void __wrap_base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status,
-                             uint32_t information, int32_t native)
+void __wrap_ndx_private_base_ov_complete(struct ndx_overlapped *ov, enum ndx_status status,
+                                         uint32_t information, int32_t native)
 {
 	const uint32_t never = 0;
 
 	if (other.slow)
 		ndxp_futex_wait(&never, 0, ndxp_deadline(1));
-	__real_base_ov_complete(ov, status, information, native);
+	__real_ndx_private_base_ov_complete(ov, status, information, native);
 }
 
 static enum ndx_status pass_on(struct ndx_spi_mr *mr)

@@ -12,6 +12,7 @@
 /* ---- the plugin: two rounds in each stage ---- */
 
 unsigned resets;
+int stuck;
 static bool can_reset;
 
 struct ndx_peer_description rendezvous;
@@ -21,6 +22,10 @@ static enum ndx_status talk(void *session, const struct ndx_exchange *x, const v
 {
 	(void)session;
 	(void)peer_length;
+	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0) {
+		__atomic_store_n(&stuck, 2, __ATOMIC_SEQ_CST);
+		(void)poll(NULL, 0, 1);
+	}
 	if (x->round == 1 && memcmp(peer, "hallo", 5) != 0)
 		return NDX_E_REMOTE_ERROR;
 	*x->peer = rendezvous;

@@ -39,6 +39,8 @@ struct server {
 	int stop;
 };
 
+/* Atomic: 1: the client's next function of the plugin is to be stuck; 2: it is, until 0. */
+extern int stuck;
 extern unsigned resets; /* of the plugin; atomic */
 /* An end that the client is to connect to: what the plugins of both sides then say of each other.
  */

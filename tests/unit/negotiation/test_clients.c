@@ -372,7 +372,8 @@ bool __wrap_pool_push(struct pool *p, struct pool_task *task);
 bool __wrap_pool_push(struct pool *p, struct pool_task *task)
 {
 	struct host *h = __atomic_load_n(&watched, __ATOMIC_SEQ_CST);
-	const bool ends = container_of(task, struct client, task)->state == CLIENT_CLOSING;
+	const bool ends =
+		container_of(task, struct ndx_session, driver.task)->driver.phase == DRIVER_CLOSING;
 	struct ndx_negotiation_server_stats stats;
 	const bool waits = __real_pool_push(p, task);
 
@@ -402,6 +403,45 @@ static void a_client_may_be_gone_before_the_push_of_its_end_returns(void **state
 	assert_int_equal(get(&h.closed), 1);
 }
 
+struct stopped {
+	struct host *h;
+	uint32_t alive; /* sessions, when the queued drive was still to come */
+};
+
+static void stop_with_a_drive_queued(void *arg)
+{
+	struct stopped *t = arg;
+	struct client *c = container_of(t->h->server->clients.next, struct client, node);
+	struct ndx_negotiation_server_stats stats;
+
+	driver_go_soon(&c->session);
+	client_stop(c);
+	(void)poll(NULL, 0, 50); /* time for the pool to be wrong */
+	host_stats(t->h, &stats);
+	t->alive = stats.alive;
+}
+
+static void a_client_outlives_its_queued_jobs(void **state)
+{
+	struct ndx_negotiation_server_stats stats = {0};
+	struct rig *r = *state;
+	struct host h;
+	struct stopped t = {.h = &h};
+	int fd;
+
+	host_open(&h, r, WAIT_MS, 1);
+	fd = join(&h);
+	for (int ms = 0; ms < WAIT_MS && stats.alive == 0; ms++) {
+		(void)poll(NULL, 0, 1);
+		host_stats(&h, &stats);
+	}
+	ndxp_loop_call(h.server->engine.loop, stop_with_a_drive_queued, &t);
+	assert_int_equal(t.alive, 1);
+	await_empty(&h, &stats);
+	(void)close(fd);
+	ndx_negotiation_server_close(h.server);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin_with_reset, rig_end)
@@ -413,6 +453,7 @@ int main(void)
 		T(a_finished_session_gives_its_place_back),
 		T(a_session_in_use_stays),
 		T(a_client_may_be_gone_before_the_push_of_its_end_returns),
+		T(a_client_outlives_its_queued_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,11 +103,57 @@ static void both_ends_watch_a_silent_connection(void **state)
 	ndx_negotiation_server_close(server);
 }
 
+/* ---- no memory for a frame of a plugin's transport ---- */
+
+static _Thread_local bool refuse; /* this thread's next realloc fails */
+
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+	if (!refuse)
+		return __real_realloc(memory, size);
+	refuse = false;
+	return NULL;
+}
+
+/* The thread that waits for the call reads from the transport. */
+static void a_frame_without_memory_ends_the_session(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_session_attr attr;
+	struct ndx_variant *v;
+	struct ndx_session *s;
+	struct server server;
+	char address[32];
+	const char *servers[1] = {address};
+
+	server_start(&server, GOOD, r->variant);
+	(void)snprintf(address, sizeof(address), "bus %s", strchr(server.address, ':') + 1);
+	assert_int_equal(ndx_negotiation_get_variant(r->negotiation, "test", "bus", NULL, 0, &v),
+	                 NDX_OK);
+	ndx_session_attr_init(&attr);
+	attr.variant = v;
+	attr.servers = servers;
+	attr.server_count = 1;
+	assert_int_equal(ndx_session_create(&attr, &s), NDX_OK);
+	refuse = true;
+	assert_int_equal(ndx_session_connect(s), NDX_E_REMOTE_ERROR);
+	assert_false(refuse);
+	says("there is no memory for it");
+	ndx_session_close(s);
+	ndx_variant_close(v);
+	server_stop(&server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_taken_apart),
 		cmocka_unit_test_setup_teardown(both_ends_watch_a_silent_connection, rig_begin,
+	                                        rig_end),
+		cmocka_unit_test_setup_teardown(a_frame_without_memory_ends_the_session, rig_begin,
 	                                        rig_end),
 	};
 

@@ -179,13 +179,16 @@ static void a_late_answer_is_taken(void **state)
 {
 	struct rig *r = *state;
 	struct ndx_session *s[2];
-	const unsigned before = count_descriptors();
 	struct server server;
-	char address[32];
+	char address[32] = "127.0.0.1:1";
 	const char *servers[1] = {address};
+	unsigned before;
 	pthread_t thread;
 	void *result;
 
+	/* The framework's loop comes with its first session, and stays. */
+	ndx_session_close(rig_session(r, servers, 1, WAIT_MS, WAIT_MS));
+	before = count_descriptors();
 	server_start(&server, GOOD, r->variant);
 	(void)snprintf(address, sizeof(address), "hangs.test%s", strchr(server.address, ':'));
 	s[0] = rig_session(r, servers, 1, 30, WAIT_MS);

@@ -62,24 +62,18 @@ static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
 enum { PART = 7 };
 static int narrow = -1;  /* atomic: what it is called as a descriptor */
 static int part_is_out;  /* atomic */
-static int rest_is_next; /* atomic: the session is about to write it */
+static int rest_is_next; /* atomic: the loop has tried to send more */
 
 /* In place of the C library's, for the whole program. */
 ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
 	if (fd != __atomic_load_n(&narrow, __ATOMIC_SEQ_CST))
 		return sendto(fd, buf, n, flags, NULL, 0);
-	/* The control thread does not wait, the session's may. */
-	if ((flags & MSG_DONTWAIT) != 0 && __atomic_exchange_n(&part_is_out, 1, __ATOMIC_SEQ_CST)) {
-		errno = EAGAIN;
-		return -1;
-	}
-	if ((flags & MSG_DONTWAIT) != 0)
+	if (!__atomic_exchange_n(&part_is_out, 1, __ATOMIC_SEQ_CST))
 		return sendto(fd, buf, PART, flags, NULL, 0);
 	__atomic_store_n(&rest_is_next, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&narrow, __ATOMIC_SEQ_CST) == fd)
-		(void)poll(NULL, 0, 1);
-	return sendto(fd, buf, n, flags, NULL, 0);
+	errno = EAGAIN;
+	return -1;
 }
 
 /* ---- two ends, and the session between them ---- */
@@ -103,10 +97,11 @@ struct rig {
 	struct ndx_variant *variant;
 	struct ndx_negotiation_server *server;
 	struct ndx_session *session;
-	struct end a; /* the client's */
-	struct end b; /* the server's */
-	int held;     /* atomic: the server's callback does not come back from stage ready */
-	int closed;   /* atomic: sessions of the server's */
+	struct end a;               /* the client's */
+	struct end b;               /* the server's */
+	struct ndx_session *theirs; /* the server's session */
+	int held;   /* atomic: the server's callback does not come back from stage ready */
+	int closed; /* atomic: sessions of the server's */
 };
 
 static void open_end(struct end *e)
@@ -134,9 +129,9 @@ static void close_end(struct end *e)
 static enum ndx_status on_open(void *arg, struct ndx_session *session,
                                struct ndx_session_resources *resources)
 {
-	const struct rig *r = arg;
+	struct rig *r = arg;
 
-	(void)session;
+	r->theirs = session;
 	resources->connector = r->b.connector;
 	resources->qp = r->b.qp;
 	return NDX_OK;
@@ -419,7 +414,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* The session writes the rest of a goodbye of which a part is out: it is said when that is done. */
+/* A frame of the session waits for the rest of a goodbye of which a part is out. */
 static void a_goodbye_is_sent_when_all_of_it_is_out(void **state)
 {
 	pthread_t thread;
@@ -430,21 +425,86 @@ static void a_goodbye_is_sent_when_all_of_it_is_out(void **state)
 	up(&r);
 	__atomic_store_n(&part_is_out, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&rest_is_next, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&narrow, r.session->link.fd, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&narrow, r.session->driver.fd, __ATOMIC_SEQ_CST);
 	start_disconnect(&r.a);
 	await(&part_is_out);
 	start_disconnect(&r.b);
 	indicated(&r.a, NDX_DISCONNECT_GRACEFUL);
+	__atomic_store_n(&rest_is_next, 0, __ATOMIC_SEQ_CST);
 	assert_int_equal(pthread_create(&thread, NULL, run_done, r.session), 0);
 	await(&rest_is_next);
-	/* Time for the control thread to be wrong. */
+	/* Time for the session's thread to be wrong. */
 	for (int i = 0; i < 10; i++)
-		ndxp_loop_call(r.a.adapter->loop, nothing, NULL);
+		ndxp_loop_call(r.session->driver.engine->loop, nothing, NULL);
 	assert_int_equal(ndx_overlapped_wait(&r.a.disc, 0), NDX_PENDING);
 	__atomic_store_n(&narrow, -1, __ATOMIC_SEQ_CST);
 	disconnected(&r.a, NDX_OK);
 	assert_int_equal(pthread_join(thread, &st), 0);
 	assert_int_equal((intptr_t)st, NDX_OK);
+	end(&r);
+}
+
+/* Heartbeats, as a peer may send them at any time. */
+static void send_heartbeats(const struct ndx_session *from)
+{
+	const struct frame alive = {.type = FRAME_ALIVE};
+	uint8_t bytes[FRAME_HEADER];
+
+	frame_write_header(bytes, &alive);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(send(from->driver.fd, bytes, sizeof(bytes), MSG_NOSIGNAL),
+		                 sizeof(bytes));
+}
+
+static void heartbeats_do_not_hide_a_goodbye(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	for (int closed = 0; closed < 2; closed++) {
+		up(&r);
+		if (closed) {
+			ndx_session_close(r.session);
+			r.session = NULL;
+		}
+		send_heartbeats(r.theirs);
+		disconnect_both(&r.b, &r.a);
+		end(&r);
+	}
+}
+
+static void heartbeats_do_not_hide_the_end_of_the_transport(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	for (int closed = 0; closed < 2; closed++) {
+		up(&r);
+		if (closed) {
+			ndx_session_close(r.session);
+			r.session = NULL;
+		}
+		send_heartbeats(r.theirs);
+		ndx_negotiation_server_close(r.server);
+		r.server = NULL;
+		indicated(&r.a, NDX_DISCONNECT_ABORTED);
+		end(&r);
+	}
+}
+
+static void heartbeats_do_not_hide_a_goodbye_from_a_busy_server(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_up(&r);
+	__atomic_store_n(&r.held, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(ndx_session_run(r.session), NDX_OK);
+	watch(&r.a);
+	watch(&r.b);
+	send_heartbeats(r.session);
+	disconnect_both(&r.a, &r.b);
+	__atomic_store_n(&r.held, 0, __ATOMIC_SEQ_CST);
 	end(&r);
 }
 
@@ -480,7 +540,7 @@ static void a_lost_transport_is_not_replaced(void **state)
 		(void)poll(NULL, 0, 1);
 	watch(&r.a);
 	watch(&r.b);
-	assert_int_equal(shutdown(r.session->link.fd, SHUT_RDWR), 0);
+	assert_int_equal(shutdown(r.session->driver.fd, SHUT_RDWR), 0);
 	indicated(&r.b, NDX_DISCONNECT_ABORTED);
 	wait_closed(&r);
 	__atomic_store_n(&stuck, 0, __ATOMIC_SEQ_CST);
@@ -557,6 +617,9 @@ int main(void)
 		cmocka_unit_test(goodbyes_pass_while_a_callback_is_busy),
 		cmocka_unit_test(goodbyes_pass_behind_a_stage_that_waits_for_a_callback),
 		cmocka_unit_test(a_goodbye_is_sent_when_all_of_it_is_out),
+		cmocka_unit_test(heartbeats_do_not_hide_a_goodbye),
+		cmocka_unit_test(heartbeats_do_not_hide_the_end_of_the_transport),
+		cmocka_unit_test(heartbeats_do_not_hide_a_goodbye_from_a_busy_server),
 		cmocka_unit_test(a_lost_transport_is_not_replaced),
 		cmocka_unit_test(the_connection_may_go_first),
 		cmocka_unit_test(a_peer_that_never_connects_is_given_up),

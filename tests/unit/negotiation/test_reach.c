@@ -147,6 +147,30 @@ static void count_faults(void *arg, const struct ndx_log_record *record)
 }
 
 /* What this host lacks is waited for like a server that is away. */
+static void a_session_without_a_thread_says_what_lacks(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_session_attr attr;
+	struct ndx_session *s = NULL;
+	const char *address = "127.0.0.1:1";
+	struct rlimit before;
+	const int next = dup(STDERR_FILENO);
+
+	ndx_session_attr_init(&attr);
+	attr.variant = r->variant;
+	attr.servers = &address;
+	attr.server_count = 1;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(next >= 0);
+	(void)close(next);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next, before.rlim_max}),
+	                 0);
+	assert_int_equal(ndx_session_create(&attr, &s), NDX_E_INSUFFICIENT_RESOURCES);
+	says("no descriptor for the control thread ndx-neg; see ulimit -n");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_null(s);
+}
+
 static void a_fault_of_our_own_is_no_reason_to_hurry_or_to_stop(void **state)
 {
 	struct rig *r = *state;
@@ -205,6 +229,7 @@ int main(void)
 		T(the_backup_is_asked_whatever_the_first_answers),
 		T(a_pause_comes_when_each_server_was_asked),
 		T(a_server_that_lacks_the_variant_is_asked_once),
+		T(a_session_without_a_thread_says_what_lacks),
 		T(a_fault_of_our_own_is_no_reason_to_hurry_or_to_stop),
 		T(the_sessions_time_is_the_frameworks_affair),
 	};

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Drives the dialogue of a session by events. Loop thread. */
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include "session.h"
+
+#define READS_AT_ONCE 32u
+
+void driver_set_timer(struct ndx_session *s, uint64_t deadline_ns)
+{
+	struct driver *d = &s->driver;
+
+	d->deadline_ns = deadline_ns;
+	if (deadline_ns == UINT64_MAX) /* no limit */
+		ndxp_timer_cancel(d->engine->loop, &d->timer);
+	else
+		ndxp_timer_set(d->engine->loop, &d->timer, ndxp_ms_until(deadline_ns));
+}
+
+/* ---- the pool ---- */
+
+void driver_call(struct ndx_session *s)
+{
+	driver_push(s);
+	driver_oob_receive(s);
+}
+
+static void on_returned(void *arg)
+{
+	struct ndx_session *s = arg;
+	struct driver *d = &s->driver;
+
+	d->io_back = d->io != NULL;
+	d->phase = d->io != NULL ? d->io_phase : DRIVER_ACTIVE;
+	d->io = NULL;
+	if (d->role->returned(s))
+		driver_go(s);
+}
+
+/* ---- the queue pair ---- */
+
+/* On the adapter's control thread. */
+static void on_qp_callback(struct ndx_overlapped *ov)
+{
+	struct ndx_session *s = ov->context;
+
+	ndxp_loop_post(s->driver.engine->loop, &s->driver.qp_done);
+}
+
+static void connect_qp(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	enum ndx_status st = driver_oob_open(s);
+	char text[DESCRIBE_CAUSE + 64];
+
+	if (st == NDX_OK && s->attr.connector != NULL) {
+		d->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = s};
+		st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &d->ov);
+	}
+	if (st == NDX_PENDING) {
+		d->phase = DRIVER_QP;
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %.127s",
+	               ndx_last_error());
+	dialogue_connected(&s->dialogue, st, text);
+}
+
+static void on_qp_done(void *arg)
+{
+	struct ndx_session *s = arg;
+	struct driver *d = &s->driver;
+	const bool takes = d->role->takes_late && d->ov.status != NDX_E_CANCELED;
+	const enum ndx_status st = d->over && !takes ? NDX_E_IO_TIMEOUT : d->ov.status;
+	char text[DESCRIBE_CAUSE + 64];
+	char cause[DESCRIBE_CAUSE];
+
+	d->phase = DRIVER_ACTIVE;
+	if (st == NDX_E_IO_TIMEOUT)
+		(void)snprintf(text, sizeof(text), "%s", d->role->late);
+	else if (st == NDX_E_CANCELED)
+		(void)snprintf(text, sizeof(text), "cancelled");
+	else
+		(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %s",
+		               describe_cause(s->attr.connector, cause));
+	dialogue_connected(&s->dialogue, st, text);
+	if (d->over && takes && !d->role->returned(s))
+		return;
+	driver_go(s);
+}
+
+/* ---- the dialogue ---- */
+
+bool driver_take_frame(struct ndx_session *s, struct frame *f, bool *more)
+{
+	const char *why = NULL;
+
+	*more = false;
+	switch (driver_read_frame(s, s->dialogue.limits.max_message, f, &why)) {
+	case IO_DONE:
+		return true;
+	case IO_LOST:
+		*more = s->driver.role->lost(s);
+		return false;
+	case IO_BAD:
+		*more = s->driver.role->bad(s, why);
+		return false;
+	case IO_WAIT:
+	default:
+		return false;
+	}
+}
+
+static bool receive(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	struct frame f;
+	bool more;
+
+	if (d->since_ns == 0)
+		d->since_ns = ndxp_now_ns();
+	if (!driver_take_frame(s, &f, &more))
+		return more;
+	if (driver_oob_handle(s, &f))
+		return true;
+	dialogue_receive(&s->dialogue, &f, d->since_ns);
+	d->since_ns = 0;
+	driver_consume(s);
+	return true;
+}
+
+static bool send_out(struct ndx_session *s)
+{
+	switch (driver_send(s, s->dialogue.out, s->dialogue.out_length)) {
+	case IO_DONE:
+		dialogue_sent(&s->dialogue);
+		return true;
+	case IO_LOST:
+		return s->driver.role->lost(s);
+	case IO_WAIT:
+	case IO_BAD:
+	default:
+		return false;
+	}
+}
+
+static bool active(struct ndx_session *s)
+{
+	const struct driver_role *role = s->driver.role;
+
+	if (s->dialogue.next != DIALOGUE_IDLE && role->cancelled != NULL && role->cancelled(s))
+		dialogue_fail(&s->dialogue, NDX_LAYER_TRANSPORT, NDX_E_CANCELED, false,
+		              "cancelled");
+	switch (s->dialogue.next) {
+	case DIALOGUE_IDLE:
+		return role->idle(s);
+	case DIALOGUE_CALL:
+		driver_call(s);
+		return false;
+	case DIALOGUE_CONNECT:
+		connect_qp(s);
+		return true;
+	case DIALOGUE_SEND:
+		return send_out(s);
+	case DIALOGUE_RECEIVE:
+		return receive(s);
+	case DIALOGUE_FAILED:
+		return role->failed(s);
+	case DIALOGUE_CLOSED:
+	default:
+		role->closed(s);
+		return false;
+	}
+}
+
+/* Send the last frame; then wait for the peer to close, until the time-out. */
+static bool ending(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->last_length > 0) {
+		const enum driver_io io = driver_send(s, d->last_words, d->last_length);
+
+		if (io == IO_WAIT)
+			return false;
+		d->last_length = 0;
+		if (io == IO_DONE && d->role->drains)
+			(void)shutdown(d->fd, SHUT_WR);
+	}
+	if (!d->role->drains || driver_drain(s) == IO_DONE)
+		d->role->ended(s);
+	return false;
+}
+
+void driver_go(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	bool more = true;
+
+	d->reads = READS_AT_ONCE;
+	d->wanted = 0;
+	while (more) {
+		if (!driver_oob_send(s)) {
+			driver_oob_receive(
+				s); /* the peer's goodbye does not wait for the own one */
+			return;
+		}
+		switch (d->phase) {
+		case DRIVER_ROLE:
+			more = d->role->step(s);
+			break;
+		case DRIVER_ACTIVE:
+			more = active(s);
+			break;
+		case DRIVER_ENDING:
+			more = ending(s);
+			break;
+		case DRIVER_POOL:
+			driver_oob_receive(s);
+			more = false;
+			break;
+		case DRIVER_QP:
+		case DRIVER_ORPHAN:
+		case DRIVER_CLOSING:
+		default:
+			more = false;
+		}
+	}
+}
+
+static void on_go(void *arg)
+{
+	driver_go(arg);
+}
+
+void driver_go_soon(struct ndx_session *s)
+{
+	ndxp_loop_post(s->driver.engine->loop, &s->driver.go);
+}
+
+static void on_event(void *arg, uint32_t events)
+{
+	(void)events;
+	driver_go(arg);
+}
+
+static void on_timer(void *arg)
+{
+	struct ndx_session *s = arg;
+
+	s->driver.role->timer(s);
+}
+
+void driver_init(struct ndx_session *s, const struct driver_role *role, struct engine *engine)
+{
+	s->driver = (struct driver){
+		.role = role,
+		.engine = engine,
+		.fd = -1,
+		.watch = {.fd = -1, .fn = on_event, .arg = s},
+		.timer = {.fn = on_timer, .arg = s},
+		.returned = {.fn = on_returned, .arg = s},
+		.qp_done = {.fn = on_qp_done, .arg = s},
+		.go = {.fn = on_go, .arg = s},
+	};
+}
+
+void driver_end(struct ndx_session *s, ndxp_loop_fn *then)
+{
+	struct driver *d = &s->driver;
+
+	driver_set_timer(s, UINT64_MAX);
+	driver_detach(s);
+	d->phase = DRIVER_CLOSING;
+	driver_oob_close(s);
+	/* Nothing posts a job of the session any more. */
+	d->last = (struct ndxp_job){.fn = then, .arg = s};
+	ndxp_loop_post(d->engine->loop, &d->last);
+}
+
+void driver_fini(struct ndx_session *s)
+{
+	frame_reader_clear(&s->driver.in);
+	frame_reader_clear(&s->driver.behind);
+}

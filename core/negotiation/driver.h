@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The driver of a session: one conversation over one transport, for both roles. Events drive it; it
+ * never blocks.
+ *
+ * A session belongs to the loop thread of its engine, which owns the transport's socket for good.
+ * The dialogue belongs to the pool while a task of the session is there; then the loop thread
+ * handles only the connection's goodbyes, and records what to do afterwards.
+ */
+#ifndef NEGOTIATION_DRIVER_H
+#define NEGOTIATION_DRIVER_H
+
+#include "dialogue.h"
+#include "engine.h"
+#include "frame_io.h"
+
+struct ndx_session;
+
+enum driver_phase {
+	DRIVER_ROLE,    /* the role drives by `step` */
+	DRIVER_ACTIVE,  /* the dialogue says what is next */
+	DRIVER_POOL,    /* a task is in the pool */
+	DRIVER_QP,      /* the queue pair is connecting */
+	DRIVER_ORPHAN,  /* the transport broke; waits for another one */
+	DRIVER_ENDING,  /* sends the last frame */
+	DRIVER_CLOSING, /* does nothing any more */
+};
+
+enum driver_io {
+	IO_DONE, /* complete */
+	IO_WAIT, /* the descriptor is armed; the session goes on with the next event */
+	IO_LOST, /* the transport is lost */
+	IO_BAD,  /* the bytes are no frame: see `why` */
+};
+
+/* How the roles differ. Loop thread; true: drive the session further. False: it waits, or is gone.
+ */
+struct driver_role {
+	bool (*step)(struct ndx_session *s); /* in DRIVER_ROLE */
+	bool (*idle)(struct ndx_session *s); /* the dialogue is between two stages */
+	/* On the pool: the dialogue's next call is due, after what the role has to do before. */
+	void (*work)(struct ndx_session *s);
+	bool (*returned)(struct ndx_session *s); /* the task has ended */
+	/* The transport is lost, see `io_status` and `io_text`. */
+	bool (*lost)(struct ndx_session *s);
+	bool (*bad)(struct ndx_session *s, const char *why); /* the peer sent no frame */
+	bool (*failed)(struct ndx_session *s);               /* the dialogue has failed */
+	void (*closed)(struct ndx_session *s);               /* the peer has ended the session */
+	bool drains; /* wait for the peer to close after the last frame */
+	/* The last frame was sent. */
+	void (*ended)(struct ndx_session *s);
+	/* May be NULL: whether the consumer has cancelled the session. */
+	bool (*cancelled)(const struct ndx_session *s);
+	/* Give the task to a thread that may block; then driver_returned(). */
+	void (*push)(struct ndx_session *s);
+	void (*timer)(struct ndx_session *s);
+	/* A queue pair that connects although the time is over, or that fails for a cause of its
+	 * own, counts as such; false: any outcome is a time-out then. */
+	bool takes_late;
+	const char *late; /* failure of a queue pair that does not connect in time */
+};
+
+struct driver {
+	const struct driver_role *role;
+	struct engine *engine;
+	enum driver_phase phase;
+	bool over; /* out of time, or stopped, while the pool or the queue pair has the session */
+	int fd;    /* -1: none, or a stream */
+	struct link *stream; /* a plugin's transport; NULL: the socket `fd`, or none */
+	struct ndxp_watch watch;
+	bool watched;
+	uint32_t wanted; /* the events that this drive waits for */
+	struct ndxp_timer timer;
+	uint64_t deadline_ns; /* of the timer */
+	uint64_t since_ns;    /* when the wait for the peer's frame began; 0: it did not */
+	struct frame_reader in;
+	struct frame_reader behind; /* what follows a frame that waits in `in` */
+	size_t sent;                /* bytes of the current frame that are sent */
+	unsigned reads;             /* reads left before other sessions have their turn */
+	uint8_t last_words[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
+	size_t last_length;
+	/* Why the transport is lost: status, errno (0: the peer closed), and a stream's text. */
+	enum ndx_status io_status;
+	int io_errno;
+	char io_text[256];
+	/* An operation of a stream is a task: what it does, its result has come, and its arguments.
+	 */
+	enum ndx_status (*io)(struct ndx_session *s);
+	enum driver_phase io_phase;
+	bool io_back;
+	const uint8_t *io_bytes;
+	size_t io_length;
+	/* ... and what a read of it found: */
+	enum frame_verdict io_verdict;
+	struct frame io_frame;
+	const char *io_why;
+	struct pool_task task;
+	bool restart; /* the next call repeats the stage */
+	struct ndxp_job returned;
+	uint64_t called_ns; /* when the task was given to the pool */
+	struct ndx_overlapped ov;
+	struct ndxp_job qp_done;
+	/* A connection without a connection manager, see driver_oob.c: */
+	struct oob_link *oob; /* NULL: none */
+	uint32_t oob_pending; /* bits of enum oob_event to send; atomic */
+	uint8_t oob_frame[FRAME_HEADER];
+	bool oob_sending;   /* `oob_frame` is being sent */
+	uint32_t oob_ended; /* atomic: the connection has ended, or will not be made */
+	struct ndxp_job go;
+	struct ndxp_job last;
+};
+
+/* ---- driver.c ---- */
+
+void driver_init(struct ndx_session *s, const struct driver_role *role, struct engine *engine);
+/* The session ends: close the transport, and run `then`, which may free the session, after the
+ * session's jobs that are queued. */
+void driver_end(struct ndx_session *s, ndxp_loop_fn *then);
+/* Give the readers' memory back. */
+void driver_fini(struct ndx_session *s);
+/* Drive the session as far as possible. */
+void driver_go(struct ndx_session *s);
+/* The same from any thread, or out of the drive of another session: soon. */
+void driver_go_soon(struct ndx_session *s);
+/* Set the timer; UINT64_MAX: no limit. */
+void driver_set_timer(struct ndx_session *s, uint64_t deadline_ns);
+/* Give the session to the pool: for the dialogue's next call. */
+void driver_call(struct ndx_session *s);
+/* The peer's next frame, not consumed; false: none now, and *more says whether to continue. */
+bool driver_take_frame(struct ndx_session *s, struct frame *f, bool *more);
+
+/* ---- driver_task.c ---- */
+
+/* Give the session to a thread that may block: for the stream's operation, or for the role's work.
+ */
+void driver_push(struct ndx_session *s);
+/* Run a blocking operation of the stream as a task; IO_WAIT: ask for it again afterwards. IO_LOST:
+ * see `io_status`. */
+enum driver_io driver_block(struct ndx_session *s, enum ndx_status (*io)(struct ndx_session *s));
+
+/* ---- driver_io.c ---- */
+
+/* Wait for an event of the transport. */
+enum driver_io driver_wait(struct ndx_session *s, uint32_t events);
+/* Why the transport is lost. */
+const char *driver_io_text(struct ndx_session *s);
+/* Make `fd` the transport. */
+bool driver_attach(struct ndx_session *s, int fd);
+void driver_detach(struct ndx_session *s);
+enum driver_io driver_read_frame(struct ndx_session *s, uint32_t most, struct frame *f,
+                                 const char **why);
+/* While a frame waits: read the header of the frame after it. IO_BAD: that one has a payload. */
+enum driver_io driver_read_behind(struct ndx_session *s, struct frame *f);
+/* Remove the current frame. */
+void driver_consume(struct ndx_session *s);
+enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t length);
+/* Discard what arrives, until the peer closes. */
+enum driver_io driver_drain(struct ndx_session *s);
+
+/* ---- driver_oob.c; these do nothing for a session without a link ---- */
+
+/* Prepare before the queue pair connects. */
+enum ndx_status driver_oob_open(struct ndx_session *s);
+/* Send pending goodbyes and aborts, unless another frame is being sent. False: wait. */
+bool driver_oob_send(struct ndx_session *s);
+/* Handle the frame if it is a goodbye or an abort; false if not. */
+bool driver_oob_handle(struct ndx_session *s, const struct frame *f);
+/* While the dialogue does not read: handle goodbyes and aborts, leave other frames. */
+void driver_oob_receive(struct ndx_session *s);
+/* The connection gets no further word from the session, nor the session from the connection. */
+void driver_oob_close(struct ndx_session *s);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Non-blocking I/O of a session. Loop thread. */
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <errno.h>
+
+#include <ndx/spi/log.h>
+#include <ndx/spi/system.h>
+#include "base_socket.h"
+#include "session.h"
+
+bool driver_attach(struct ndx_session *s, int fd)
+{
+	struct driver *d = &s->driver;
+
+	d->fd = fd;
+	d->sent = 0;
+	d->wanted = 0;
+	frame_reader_consume(&d->in);
+	link_keep_alive(fd);
+	d->watch.fd = fd;
+	d->watched = ndxp_watch_add(d->engine->loop, &d->watch, 0, true) == NDX_OK;
+	return d->watched;
+}
+
+void driver_detach(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->watched)
+		ndxp_watch_remove(d->engine->loop, &d->watch);
+	d->watched = false;
+	ndxp_fd_close(d->fd);
+	d->fd = -1;
+}
+
+static enum driver_io wait_for(struct driver *d, uint32_t events)
+{
+	d->wanted |= events;
+	ndxp_watch_rearm(d->engine->loop, &d->watch, d->wanted);
+	return IO_WAIT;
+}
+
+enum driver_io driver_wait(struct ndx_session *s, uint32_t events)
+{
+	return wait_for(&s->driver, events);
+}
+
+static enum driver_io lose(struct driver *d, enum ndx_status st)
+{
+	d->io_errno = errno;
+	d->io_status = st;
+	return IO_LOST;
+}
+
+/* A peer that sends faster than this side reads would occupy the thread; the rest wakes it again.
+ */
+static bool may_read(struct driver *d)
+{
+	if (d->reads == 0)
+		return false;
+	d->reads--;
+	return true;
+}
+
+static enum ndx_status receive_now(void *arg, void *data, size_t room, size_t *got)
+{
+	struct driver *d = arg;
+
+	return may_read(d) ? base_socket_receive(d->fd, data, room, got) : NDX_PENDING;
+}
+
+static enum driver_io read_into(struct driver *d, struct frame_reader *r, uint32_t most,
+                                struct frame *f, const char **why)
+{
+	enum ndx_status st;
+
+	switch (frame_read(r, most, receive_now, d, f, &st, why)) {
+	case FRAME_WHOLE:
+		return IO_DONE;
+	case FRAME_MORE:
+		return st == NDX_PENDING ? wait_for(d, EPOLLIN) : lose(d, st);
+	case FRAME_BAD:
+	default:
+		return IO_BAD;
+	}
+}
+
+const char *driver_io_text(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->io_text[0] != '\0')
+		return d->io_text;
+	(void)fail(d->io_status, d->io_errno, "%s",
+	           d->io_errno == 0 ? "the server closed the transport"
+	                            : "the transport to the server is lost");
+	return ndx_last_error();
+}
+
+/* ---- a plugin's stream ---- */
+
+static enum ndx_status receive_slowly(void *arg, void *data, size_t room, size_t *got)
+{
+	struct driver *d = arg;
+
+	return link_receive(d->stream, data, room, got, d->deadline_ns);
+}
+
+static enum ndx_status read_slowly(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	enum ndx_status st = NDX_OK;
+
+	d->io_verdict = frame_read(&d->in, (uint32_t)d->io_length, receive_slowly, d, &d->io_frame,
+	                           &st, &d->io_why);
+	return d->io_verdict == FRAME_MORE ? st : NDX_OK;
+}
+
+static enum ndx_status send_slowly(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	return link_send(d->stream, d->io_bytes, d->io_length, d->deadline_ns);
+}
+
+static enum driver_io read_stream(struct ndx_session *s, uint32_t most, struct frame *f,
+                                  const char **why)
+{
+	struct driver *d = &s->driver;
+	enum driver_io io;
+
+	d->io_length = most;
+	io = driver_block(s, read_slowly);
+	if (io != IO_DONE)
+		return io;
+	/* Not parsed again: a lack of memory is over by now, and then the frame is incomplete. */
+	*f = d->io_frame;
+	*why = d->io_why;
+	return d->io_verdict == FRAME_WHOLE ? IO_DONE : IO_BAD;
+}
+
+/* ---- either ---- */
+
+enum driver_io driver_read_frame(struct ndx_session *s, uint32_t most, struct frame *f,
+                                 const char **why)
+{
+	return s->driver.stream != NULL ? read_stream(s, most, f, why)
+	                                : read_into(&s->driver, &s->driver.in, most, f, why);
+}
+
+enum driver_io driver_read_behind(struct ndx_session *s, struct frame *f)
+{
+	const char *why;
+
+	return read_into(&s->driver, &s->driver.behind, 0, f, &why);
+}
+
+void driver_consume(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	frame_reader_consume(&d->in);
+	if (d->behind.used == 0)
+		return;
+	frame_reader_clear(&d->in);
+	d->in = d->behind;
+	d->behind = (struct frame_reader){0};
+}
+
+enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t length)
+{
+	struct driver *d = &s->driver;
+	enum ndx_status st;
+
+	if (d->stream != NULL) {
+		d->io_bytes = bytes;
+		d->io_length = length;
+		return driver_block(s, send_slowly);
+	}
+	st = base_socket_send(d->fd, bytes, length, &d->sent);
+	if (st == NDX_PENDING)
+		return wait_for(d, EPOLLOUT);
+	if (st != NDX_OK)
+		return lose(d, st);
+	d->sent = 0;
+	return IO_DONE;
+}
+
+enum driver_io driver_drain(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	uint8_t rest[1024];
+	enum ndx_status st = NDX_OK;
+	size_t got;
+
+	while (st == NDX_OK)
+		st = receive_now(d, rest, sizeof(rest), &got);
+	return st == NDX_PENDING ? wait_for(d, EPOLLIN) : IO_DONE;
+}

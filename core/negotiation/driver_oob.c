@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A session whose connection has no connection manager: its transport carries the connection's
+ * goodbyes, between the session's own frames, also while the dialogue does not read. Loop thread.
+ */
+#include <ndx/spi/log.h>
+#include "connection.h"
+#include "session.h"
+
+/* The link's lock is held, on the adapter's control thread. */
+static void on_message(void *arg, enum oob_event message)
+{
+	struct driver *d = &((struct ndx_session *)arg)->driver;
+
+	(void)__atomic_fetch_or(&d->oob_pending, (uint32_t)message, __ATOMIC_RELEASE);
+	ndxp_loop_post(d->engine->loop, &d->go);
+}
+
+static void on_connection_end(void *arg)
+{
+	struct driver *d = &((struct ndx_session *)arg)->driver;
+
+	__atomic_store_n(&d->oob_ended, 1, __ATOMIC_RELEASE);
+	ndxp_loop_post(d->engine->loop, &d->go);
+}
+
+static const struct oob_end_ops carrier = {.event = on_message, .lost = on_connection_end};
+
+enum ndx_status driver_oob_open(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	enum ndx_status st;
+
+	if (s->dialogue.own.kind != NDX_DESCRIPTION_VERBS_RC || s->attr.connector == NULL)
+		return NDX_OK;
+	if (d->stream != NULL && (d->stream->plugin->table->flags & NDX_PLUGIN_DEVICE) != 0)
+		return ndx_connector_set_oob_stream(s->attr.connector, NDX_NO_OOB_STREAM);
+	if (d->stream != NULL)
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "the queue pair has no connection manager: the session's transport has "
+		            "to be TCP, to carry its goodbyes");
+	d->oob = oob_link_create(&carrier, s);
+	if (d->oob == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "no memory for the queue pair's goodbye");
+	st = conn_oob_set_link(s->attr.connector, d->oob);
+	if (st == NDX_OK)
+		return NDX_OK;
+	oob_link_leave(d->oob, OOB_CARRIER);
+	d->oob = NULL;
+	return st;
+}
+
+/* Prepare the next goodbye or abort, if there is one. */
+static bool begin_oob_frame(struct driver *d)
+{
+	static const enum oob_event order[] = {OOB_GOODBYE, OOB_ABORT};
+	struct frame f = {.type = FRAME_GOODBYE};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		const uint32_t bit = (uint32_t)order[i];
+
+		if ((__atomic_fetch_and(&d->oob_pending, ~bit, __ATOMIC_ACQUIRE) & bit) == 0)
+			continue;
+		f.flags = order[i] == OOB_ABORT ? FRAME_ABORTED : 0;
+		frame_write_header(d->oob_frame, &f);
+		d->oob_sending = true;
+		return true;
+	}
+	return false;
+}
+
+bool driver_oob_send(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->oob == NULL || d->fd < 0)
+		return true;
+	/* A frame of the session that is being sent comes first; its last frame ends this. */
+	while (d->oob_sending ||
+	       (d->sent == 0 && d->phase != DRIVER_ENDING && begin_oob_frame(d))) {
+		const enum driver_io io = driver_send(s, d->oob_frame, sizeof(d->oob_frame));
+
+		if (io == IO_WAIT)
+			return false;
+		d->oob_sending = false;
+		if (io != IO_DONE)
+			return true; /* the reader will detect the lost transport */
+		if (d->oob_frame[7] == 0)
+			oob_link_tell(d->oob, OOB_CARRIER, OOB_SENT);
+	}
+	return true;
+}
+
+/* While the dialogue does not read, a heartbeat means nothing, and must not keep a goodbye from
+ * being read. */
+static bool is_heartbeat(const struct driver *d, const struct frame *f)
+{
+	return d->oob != NULL && f->type == FRAME_ALIVE;
+}
+
+/* Pass a goodbye or an abort on; false if the frame is none. */
+static bool pass_on(struct driver *d, const struct frame *f)
+{
+	if (d->oob == NULL || f->type != FRAME_GOODBYE || f->length > 0)
+		return false;
+	oob_link_tell(d->oob, OOB_CARRIER, f->flags & FRAME_ABORTED ? OOB_ABORT : OOB_GOODBYE);
+	return true;
+}
+
+bool driver_oob_handle(struct ndx_session *s, const struct frame *f)
+{
+	if (!pass_on(&s->driver, f))
+		return false;
+	driver_consume(s);
+	return true;
+}
+
+/* A frame of the session waits: handle goodbyes and aborts behind it, leave any other frame. */
+static void receive_behind(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	struct frame f;
+	enum driver_io io;
+
+	for (;;) {
+		io = driver_read_behind(s, &f);
+		if (io != IO_DONE || !(is_heartbeat(d, &f) || pass_on(d, &f)))
+			break;
+		frame_reader_consume(&d->behind);
+	}
+	if (io == IO_LOST)
+		oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
+}
+
+void driver_oob_receive(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	const char *why;
+	struct frame f;
+
+	while (d->oob != NULL && d->fd >= 0) {
+		switch (driver_read_frame(s, s->dialogue.limits.max_message, &f, &why)) {
+		case IO_DONE:
+			if (driver_oob_handle(s, &f))
+				continue;
+			if (is_heartbeat(d, &f)) {
+				driver_consume(s);
+				continue;
+			}
+			/* The peer's session ends, and the connection with it. */
+			if (f.type == FRAME_SESSION_END || f.type == FRAME_ERROR)
+				oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
+			receive_behind(s);
+			return;
+		case IO_LOST:
+		case IO_BAD:
+			oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
+			return;
+		case IO_WAIT:
+		default:
+			return;
+		}
+	}
+}
+
+void driver_oob_close(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->oob != NULL)
+		oob_link_leave(d->oob, OOB_CARRIER);
+	d->oob = NULL;
+}

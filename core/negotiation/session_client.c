@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the role of the client adds to the driver. Loop thread. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
+#include <ndx/spi/log.h>
+#include "base_ov.h"
+#include "connection.h"
+#include "session.h"
+
+#define LAST_WORDS_MS 100u
+
+/* ---- the call in progress ---- */
+
+void session_stop(void *arg)
+{
+	struct ndx_session *s = arg;
+
+	driver_set_timer(s, UINT64_MAX);
+	s->closed = true;
+	s->parting = s->state == NDX_SESSION_CONNECTED && s->driver.oob != NULL;
+	if (s->state != NDX_SESSION_CONNECTED)
+		driver_detach(s); /* the connection that shares the transport breaks at once */
+	s->driver.phase = DRIVER_CLOSING;
+}
+
+/* The call of an abandoned session has ended: release the session. */
+static void end_abandoned(struct pool_task *task)
+{
+	struct ndx_session *s = container_of(task, struct ndx_session, driver.task);
+
+	session_end_plugin(s, LAST_WORDS_MS);
+	/* Do not wait for the loop thread: it may be in a callback, free the engine there, and wait
+	 * for this thread. */
+	s->driver.returned = (struct ndxp_job){.fn = session_release, .arg = s};
+	ndxp_loop_post(s->driver.engine->loop, &s->driver.returned);
+}
+
+/* The call has ended. Its waiter or callback may close the session afterwards. */
+static void complete(struct ndx_session *s, enum ndx_status st)
+{
+	struct session_call *call = &s->call;
+	struct ndx_overlapped *ov = call->ov;
+
+	driver_set_timer(s, UINT64_MAX);
+	if (s->abandoned) {
+		session_stop(s);
+		s->driver.task.fn = end_abandoned;
+		engine_push(s->driver.engine, &s->driver.task);
+		return;
+	}
+	if (ov != NULL && st != NDX_OK)
+		(void)session_say_failure(s); /* one record of the failure */
+	pthread_mutex_lock(&s->lock);
+	call->status = st;
+	call->done = true;
+	call->ov = NULL;
+	/* A thread that waits in the call ends the call itself, with the status in hand: a call
+	 * that began before would overwrite `done` and `status`. */
+	if (ov != NULL)
+		__atomic_store_n(&call->active, 0, __ATOMIC_RELEASE);
+	/* A close that waits for `done` returns when the object is complete; a consumer that sees
+	 * the object complete may begin another call. */
+	if (ov != NULL)
+		base_ov_complete(ov, st, 0, 0);
+	(void)pthread_cond_broadcast(&call->turn);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* The session has failed, and the peer knows what it has to know. */
+static bool end_failed(struct ndx_session *s)
+{
+	const struct ndx_session_error *e = &s->dialogue.error;
+
+	s->driver.phase = DRIVER_CLOSING;
+	pthread_mutex_lock(&s->lock);
+	s->state = NDX_SESSION_FAILED;
+	s->error = *e;
+	pthread_mutex_unlock(&s->lock);
+	/* The connection that shares the transport fails with the session. */
+	if (s->driver.oob != NULL)
+		oob_link_tell(s->driver.oob, OOB_CARRIER, OOB_LOST);
+	if (e->status == NDX_E_CANCELED)
+		log_info("session %llu: cancelled", (unsigned long long)s->id);
+	complete(s, e->status);
+	return false;
+}
+
+static bool on_failed(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	d->io_back = false;
+	if (!s->dialogue.tell || (d->fd < 0 && d->stream == NULL))
+		return end_failed(s);
+	d->last_length = dialogue_error_frame(&s->dialogue, d->last_words);
+	d->phase = DRIVER_ENDING;
+	driver_set_timer(s, ndxp_deadline(LAST_WORDS_MS));
+	return true;
+}
+
+/* Fail a session whose dialogue goes on. Tell a peer that sent no frame, or none in time; not a
+ * peer that is gone, or that has received a part of a frame. */
+static bool fail_stage(struct ndx_session *s, enum ndx_error_layer layer, enum ndx_status st,
+                       const char *text)
+{
+	const bool tell = layer == NDX_LAYER_FRAMEWORK && s->dialogue.next == DIALOGUE_RECEIVE;
+
+	dialogue_fail(&s->dialogue, layer, st, tell, text);
+	return on_failed(s);
+}
+
+static bool fail_late(struct ndx_session *s)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "time is over (stage %u ms, session %u ms): %s",
+	               s->attr.stage_timeout_ms, s->attr.session_timeout_ms,
+	               s->dialogue.next == DIALOGUE_RECEIVE ? "nothing came from the peer"
+	                                                    : "the peer takes nothing");
+	return fail_stage(s, NDX_LAYER_FRAMEWORK, NDX_E_IO_TIMEOUT, text);
+}
+
+static bool is_cancelled(const struct ndx_session *s)
+{
+	return __atomic_load_n(&s->cancelled, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* ---- stages ---- */
+
+static void begin_stage(struct ndx_session *s)
+{
+	s->stage_deadline_ns = ndxp_deadline(s->attr.stage_timeout_ms);
+	if (s->dialogue.view.stage != NDX_STAGE_DONE && s->deadline_ns < s->stage_deadline_ns)
+		s->stage_deadline_ns = s->deadline_ns;
+	session_set_state(s, NDX_SESSION_EXCHANGING);
+	driver_set_timer(s, s->stage_deadline_ns);
+	s->driver.since_ns = 0;
+	s->driver.phase = DRIVER_ACTIVE;
+}
+
+/* Begin the call's next stage, or complete the call. */
+static bool next_stage(struct ndx_session *s)
+{
+	struct dialogue *x = &s->dialogue;
+
+	pthread_mutex_lock(&s->lock);
+	s->state = NDX_SESSION_CONNECTED;
+	s->agreed = x->agreement_known;
+	pthread_mutex_unlock(&s->lock);
+	if (x->finished < s->call.last &&
+	    dialogue_start(x, (enum ndx_stage)(x->finished + 1)) == NDX_OK) {
+		begin_stage(s);
+		return true;
+	}
+	s->driver.phase = DRIVER_ROLE;
+	complete(s, NDX_OK);
+	return true; /* the connection's goodbyes */
+}
+
+/* On a thread that may block. */
+static void on_work(struct ndx_session *s)
+{
+	struct dialogue *x = &s->dialogue;
+	struct sockaddr_storage near;
+	enum ndx_status st = NDX_OK;
+
+	if (s->driver.restart) {
+		s->driver.restart = false;
+		st = dialogue_restart(x);
+		if (st != NDX_OK)
+			dialogue_fail(x, NDX_LAYER_PLUGIN, st, false,
+			              "the plugin cannot begin anew");
+		return;
+	}
+	if (!s->described) {
+		describe_near(s->driver.fd, &near);
+		st = describe_own(&s->attr, NDX_ROLE_CLIENT, &near, &x->own);
+		s->described = true;
+	}
+	if (st != NDX_OK)
+		dialogue_fail(x, NDX_LAYER_PROVIDER, st, false, ndx_last_error());
+	else
+		dialogue_call(x);
+}
+
+static bool on_returned(struct ndx_session *s)
+{
+	/* The plugin or the queue pair has used up the stage's time. The timer ends the stage after
+	 * frames that have arrived are handled. */
+	if (s->driver.over)
+		driver_set_timer(s, s->stage_deadline_ns);
+	s->driver.over = false;
+	return true;
+}
+
+/* The transport is lost: repeat the stage over a new one, if the variant can. */
+static bool on_lost(struct ndx_session *s)
+{
+	const enum ndx_status st = s->driver.io_status;
+
+	if (is_cancelled(s) || st == NDX_E_CANCELED)
+		return fail_stage(s, NDX_LAYER_TRANSPORT, NDX_E_CANCELED, "cancelled");
+	if (st == NDX_E_IO_TIMEOUT)
+		return fail_late(s);
+	if (st != NDX_E_CONNECTION_ABORTED || s->driver.oob != NULL ||
+	    s->attr.variant->table->ops->reset == NULL ||
+	    s->dialogue.view.stage == NDX_STAGE_VALIDATE)
+		return fail_stage(s, NDX_LAYER_TRANSPORT, st, driver_io_text(s));
+	log_warn(0, "session %llu: the transport is lost in stage %s; connecting again",
+	         (unsigned long long)s->id, frame_stage_name(s->dialogue.view.stage));
+	session_reach(s, true);
+	return true;
+}
+
+static bool on_bad(struct ndx_session *s, const char *why)
+{
+	char text[160];
+
+	(void)snprintf(text, sizeof(text), "from the server came %s", why);
+	return fail_stage(s, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, text);
+}
+
+static void on_closed(struct ndx_session *s)
+{
+	dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_CONNECTION_ABORTED, false,
+	              "the peer ended the session in mid-stage");
+	(void)end_failed(s);
+}
+
+/* ---- connecting ---- */
+
+/* Handle the outcome of connecting to a server, if there is one. `more`: continue to connect. */
+static bool conclude(struct ndx_session *s, bool more)
+{
+	struct reach *r = &s->reach;
+	const enum reach_state at = r->at;
+
+	if (at != REACH_DONE && at != REACH_FAILED)
+		return more;
+	r->at = REACH_NOT;
+	if (at == REACH_FAILED) {
+		dialogue_fail(&s->dialogue, r->layer, r->status, false, r->why);
+		return end_failed(s);
+	}
+	if (!r->again)
+		return next_stage(s);
+	session_set_state(s, NDX_SESSION_EXCHANGING);
+	driver_set_timer(s, s->stage_deadline_ns);
+	s->driver.since_ns = 0;
+	s->driver.restart = true;
+	driver_call(s);
+	return false;
+}
+
+/* Tell the peer that the session is over, and wait for the socket to take that. */
+static void say_bye(struct ndx_session *s)
+{
+	const struct frame bye = {.type = FRAME_SESSION_END};
+
+	s->parting = false;
+	frame_write_header(s->driver.last_words, &bye);
+	s->driver.last_length = FRAME_HEADER;
+	s->driver.phase = DRIVER_ENDING;
+	driver_set_timer(s, ndxp_deadline(LAST_WORDS_MS));
+}
+
+/* Whether the connection that shares the transport has ended, and its last goodbye or abort has
+ * been sent. One that is pending has also queued a drive, which sends it and comes here again. */
+static bool has_parted(const struct ndx_session *s)
+{
+	return __atomic_load_n(&s->driver.oob_ended, __ATOMIC_ACQUIRE) != 0 &&
+	       __atomic_load_n(&s->driver.oob_pending, __ATOMIC_ACQUIRE) == 0;
+}
+
+static bool step(struct ndx_session *s)
+{
+	if (s->reach.at != REACH_NOT) {
+		if (is_cancelled(s))
+			(void)session_reach_cancel(s);
+		return conclude(s, session_reach_step(s));
+	}
+	driver_oob_receive(s);
+	if (!s->parting || !has_parted(s))
+		return false;
+	say_bye(s);
+	return true;
+}
+
+/* ---- after the close ---- */
+
+static void free_session(void *arg)
+{
+	struct ndx_session *s = arg;
+	struct engine *engine = s->driver.engine;
+
+	for (size_t i = 0; s->servers != NULL && i < s->attr.server_count; i++)
+		free(s->servers[i]);
+	free(s->servers);
+	free(s->given_up);
+	driver_fini(s);
+	history_fini(&s->history);
+	(void)pthread_cond_destroy(&s->call.turn);
+	(void)pthread_mutex_destroy(&s->lock);
+	free(s);
+	engine_put(engine);
+}
+
+static void finish(struct ndx_session *s)
+{
+	driver_end(s, free_session);
+}
+
+void session_release(void *arg)
+{
+	struct ndx_session *s = arg;
+
+	if (s->driver.fd < 0) {
+		finish(s);
+		return;
+	}
+	if (s->parting)
+		s->driver.phase = DRIVER_ROLE;
+	else
+		say_bye(s);
+	driver_go(s);
+}
+
+static void on_ended(struct ndx_session *s)
+{
+	if (s->closed)
+		finish(s);
+	else
+		(void)end_failed(s);
+}
+
+/* ---- events ---- */
+
+/* Take back a task that still waits for a thread of the pool: the phase is then that before the
+ * task. Not the close of a stream, which has to be done. */
+static bool withdraw(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->phase != DRIVER_POOL || (s->call.ov == NULL && !s->abandoned) ||
+	    s->reach.at == REACH_CLOSE || !pool_withdraw(&d->engine->pool, &d->task))
+		return false;
+	d->phase = d->io != NULL ? d->io_phase : DRIVER_ACTIVE;
+	d->io = NULL;
+	return true;
+}
+
+/* The session's time is over while its task waits for a thread. */
+static bool fail_queued(struct ndx_session *s)
+{
+	static const char text[] = "time is over: all threads for functions of plugins are busy";
+	switch (s->driver.phase) {
+	case DRIVER_ROLE:
+		return conclude(s, session_reach_queued(s, text));
+	case DRIVER_ENDING:
+		on_ended(s);
+		return false;
+	case DRIVER_ACTIVE:
+	case DRIVER_POOL:
+	case DRIVER_QP:
+	case DRIVER_ORPHAN:
+	case DRIVER_CLOSING:
+	default:
+		return fail_stage(s, NDX_LAYER_FRAMEWORK, NDX_E_IO_TIMEOUT, text);
+	}
+}
+
+static void on_timer(struct ndx_session *s)
+{
+	bool more = false;
+
+	switch (s->driver.phase) {
+	case DRIVER_ROLE:
+		more = conclude(s, session_reach_timer(s));
+		break;
+	case DRIVER_ACTIVE:
+		more = fail_late(s);
+		break;
+	case DRIVER_POOL: /* a stream knows the time itself */
+		if (withdraw(s))
+			more = fail_queued(s);
+		else
+			s->driver.over = s->driver.io == NULL;
+		break;
+	case DRIVER_QP:
+		s->driver.over = true;
+		(void)ndx_connector_cancel(s->attr.connector);
+		break;
+	case DRIVER_ENDING:
+		on_ended(s);
+		break;
+	case DRIVER_ORPHAN:
+	case DRIVER_CLOSING:
+	default:
+		break;
+	}
+	if (more)
+		driver_go(s);
+}
+
+/* Whether a call was started and has not begun; now the caller has that call. */
+static bool take_posted(struct ndx_session *s)
+{
+	bool posted;
+
+	pthread_mutex_lock(&s->lock);
+	posted = s->call.posted;
+	s->call.posted = false;
+	pthread_mutex_unlock(&s->lock);
+	return posted;
+}
+
+void session_on_cancel(void *arg)
+{
+	struct ndx_session *s = arg;
+	bool more = false;
+
+	if (__atomic_load_n(&s->call.active, __ATOMIC_ACQUIRE) == 0)
+		return;
+	if (take_posted(s)) {
+		dialogue_fail(&s->dialogue, NDX_LAYER_TRANSPORT, NDX_E_CANCELED, false,
+		              "cancelled");
+		(void)end_failed(s);
+		return;
+	}
+	if (withdraw(s) && s->driver.phase == DRIVER_ENDING) {
+		on_ended(s);
+		return;
+	}
+	switch (s->driver.phase) {
+	case DRIVER_ROLE:
+	case DRIVER_ACTIVE:
+		more = true; /* the next step sees it */
+		break;
+	case DRIVER_QP:
+		(void)ndx_connector_cancel(s->attr.connector);
+		break;
+	case DRIVER_POOL: /* when the task returns */
+	case DRIVER_ORPHAN:
+	case DRIVER_ENDING:
+	case DRIVER_CLOSING:
+	default:
+		break;
+	}
+	if (more)
+		driver_go(s);
+}
+
+void session_abandon(void *arg)
+{
+	struct session_abandoning *a = arg;
+	struct ndx_session *s = a->session;
+	struct ndx_overlapped *ov = s->call.ov;
+
+	a->done = ov != NULL;
+	if (ov == NULL)
+		return; /* the call has ended before this job ran */
+	s->abandoned = true;
+	s->call.ov = NULL;
+	base_ov_complete(ov, NDX_E_CANCELED, 0, 0);
+}
+
+void session_on_begin(void *arg)
+{
+	struct ndx_session *s = arg;
+
+	if (!take_posted(s))
+		return; /* a cancel has ended the call */
+	if (s->call.connects)
+		session_reach(s, false);
+	else
+		begin_stage(s);
+	driver_go(s);
+}
+
+/* A thread that waits for the call runs its tasks; if there is none, the pool. */
+static void push(struct ndx_session *s)
+{
+	if (s->call.ov != NULL || s->abandoned) {
+		engine_push(s->driver.engine, &s->driver.task);
+		return;
+	}
+	pthread_mutex_lock(&s->lock);
+	s->call.task = &s->driver.task;
+	(void)pthread_cond_signal(&s->call.turn);
+	pthread_mutex_unlock(&s->lock);
+}
+
+const struct driver_role session_client_role = {
+	.step = step,
+	.idle = next_stage,
+	.work = on_work,
+	.returned = on_returned,
+	.lost = on_lost,
+	.bad = on_bad,
+	.failed = on_failed,
+	.closed = on_closed,
+	.ended = on_ended,
+	.cancelled = is_cancelled,
+	.push = push,
+	.timer = on_timer,
+	.takes_late = true,
+	.late = "the peer's queue pair does not connect in time",
+};
