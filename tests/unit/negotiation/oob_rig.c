@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "oob_rig.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+
+#include "fake_direct.h"
+#include "same_plugin.h"
+
+/* ---- the plugin ---- */
+
+int stuck;
+int parting;
+
+static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
+                             size_t length, struct ndx_exchange_reply *reply)
+{
+	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0) {
+		__atomic_store_n(&stuck, 2, __ATOMIC_SEQ_CST);
+		(void)poll(NULL, 0, 1);
+	}
+	return same_ready(session, x, peer, length, reply);
+}
+
+static enum ndx_status done(void *session, const struct ndx_exchange *x, const void *peer,
+                            size_t length, struct ndx_exchange_reply *reply)
+{
+	if (x->role == NDX_ROLE_CLIENT)
+		__atomic_store_n(&parting, 1, __ATOMIC_SEQ_CST);
+	return same_ready(session, x, peer, length, reply);
+}
+
+static const struct ndx_variant_ops ops = {
+	.info = same_info, .ready = ready, .done = done, .reset = same_reset};
+static const struct ndx_plugin_variant only = {.name = "as-it-is", .help = "test", .ops = &ops};
+static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
+                                         .size = sizeof(struct ndx_plugin),
+                                         .name = "same",
+                                         .version = "1",
+                                         .vendor = "test",
+                                         .list = &only,
+                                         .count = 1};
+
+/* ---- two ends, and the session between them ---- */
+
+uint32_t stage_ms;
+bool managed;
+
+static void open_end(struct end *e)
+{
+	struct ndx_qp_attr attr;
+
+	assert_int_equal(ndx_adapter_open("loop", &e->adapter), NDX_OK);
+	if (!managed)
+		fake_direct(e->adapter);
+	assert_int_equal(ndx_cq_create_depth(e->adapter, 4, &e->cq), NDX_OK);
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = attr.initiator_cq = e->cq;
+	assert_int_equal(ndx_qp_create(e->adapter, &attr, &e->qp), NDX_OK);
+	assert_int_equal(ndx_connector_create(e->adapter, NULL, &e->connector), NDX_OK);
+}
+
+static void close_end(struct end *e)
+{
+	ndx_connector_close(e->connector);
+	ndx_qp_close(e->qp);
+	ndx_cq_close(e->cq);
+	ndx_adapter_close(e->adapter);
+}
+
+static enum ndx_status on_open(void *arg, struct ndx_session *session,
+                               struct ndx_session_resources *resources)
+{
+	struct rig *r = arg;
+
+	r->theirs = session;
+	resources->connector = r->b.connector;
+	resources->qp = r->b.qp;
+	return NDX_OK;
+}
+
+static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage stage)
+{
+	const struct rig *r = arg;
+
+	(void)session;
+	while (stage == NDX_STAGE_READY && __atomic_load_n(&r->held, __ATOMIC_SEQ_CST) != 0)
+		(void)poll(NULL, 0, 1);
+}
+
+static void on_closed(void *arg, struct ndx_session *session)
+{
+	struct rig *r = arg;
+
+	(void)session;
+	(void)__atomic_add_fetch(&r->closed, 1, __ATOMIC_SEQ_CST);
+}
+
+void rig_up(struct rig *r)
+{
+	struct ndx_negotiation_server_attr attr;
+	struct ndx_session_attr session;
+	struct sockaddr_in at;
+	socklen_t length = sizeof(at);
+	char address[32];
+	const char *const servers[] = {address};
+
+	memset(r, 0, sizeof(*r));
+	open_end(&r->a);
+	open_end(&r->b);
+	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
+	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
+	assert_int_equal(ndx_negotiation_get_variant(r->negotiation, "same", "as-it-is", NULL, 0,
+	                                             &r->variant),
+	                 NDX_OK);
+	ndx_negotiation_server_attr_init(&attr);
+	attr.address = "127.0.0.1:0";
+	attr.variants = &r->variant;
+	attr.variant_count = 1;
+	if (stage_ms > 0)
+		attr.stage_timeout_ms = stage_ms;
+	attr.events = (struct ndx_negotiation_server_events){
+		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = r};
+	assert_int_equal(ndx_negotiation_server_create(&attr, &r->server), NDX_OK);
+	assert_int_equal(
+		ndx_negotiation_server_get_address(r->server, (struct sockaddr *)&at, &length),
+		NDX_OK);
+	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(at.sin_port));
+	ndx_session_attr_init(&session);
+	session.variant = r->variant;
+	session.servers = servers;
+	session.server_count = 1;
+	session.connector = r->a.connector;
+	session.qp = r->a.qp;
+	assert_int_equal(ndx_session_create(&session, &r->session), NDX_OK);
+}
+
+void await(const int *flag)
+{
+	while (__atomic_load_n(flag, __ATOMIC_SEQ_CST) == 0)
+		(void)poll(NULL, 0, 1);
+}
+
+void wait_closed(struct rig *r)
+{
+	await(&r->closed);
+}
+
+void watch(struct end *e)
+{
+	assert_int_equal(ndx_connector_notify_disconnect(e->connector, &e->notify), NDX_PENDING);
+}
+
+void rig_run(struct rig *r)
+{
+	rig_up(r);
+	assert_int_equal(ndx_session_run(r->session), NDX_OK);
+	watch(&r->a);
+	watch(&r->b);
+}
+
+void rig_down(struct rig *r)
+{
+	ndx_session_close(r->session);
+	ndx_negotiation_server_close(r->server);
+	ndx_variant_close(r->variant);
+	assert_int_equal(ndx_negotiation_close(r->negotiation), NDX_OK);
+	close_end(&r->a);
+	close_end(&r->b);
+}
+
+void indicated(struct end *e, enum ndx_disconnect_reason reason)
+{
+	assert_int_equal(ndx_overlapped_wait(&e->notify, WAIT_MS), NDX_OK);
+	assert_int_equal(e->notify.information, reason);
+}
+
+void start_disconnect(struct end *e)
+{
+	assert_int_equal(ndx_connector_disconnect(e->connector, &e->disc), NDX_PENDING);
+}
+
+void disconnected(struct end *e, enum ndx_status status)
+{
+	assert_int_equal(ndx_overlapped_wait(&e->disc, WAIT_MS), status);
+}
+
+void disconnect_both(struct end *from, struct end *to)
+{
+	start_disconnect(from);
+	indicated(to, NDX_DISCONNECT_GRACEFUL);
+	disconnected(from, NDX_OK);
+	start_disconnect(to);
+	disconnected(to, NDX_OK);
+}

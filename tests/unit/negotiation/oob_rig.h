@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Client and server, each with an adapter that has no connection manager, and the session between
+ * them, whose transport carries the goodbyes.
+ */
+#ifndef TEST_OOB_RIG_H
+#define TEST_OOB_RIG_H
+
+#include "says.h"
+
+#include <ndx/ndx.h>
+#include <ndx/negotiation_server.h>
+
+#include "session.h"
+
+enum { WAIT_MS = 10000 };
+
+/* The client's stage ready lasts, once it has begun, until that is 0 again. */
+extern int stuck; /* atomic: 1: is to be stuck, 2: is */
+/* The client's stage done has begun. */
+extern int parting; /* atomic */
+
+struct end {
+	struct ndx_adapter *adapter;
+	struct ndx_cq *cq;
+	struct ndx_qp *qp;
+	struct ndx_connector *connector;
+	struct ndx_overlapped notify;
+	struct ndx_overlapped disc;
+};
+
+struct rig {
+	struct ndx_negotiation *negotiation;
+	struct ndx_variant *variant;
+	struct ndx_negotiation_server *server;
+	struct ndx_session *session;
+	struct end a;               /* the client's */
+	struct end b;               /* the server's */
+	struct ndx_session *theirs; /* the server's session */
+	int held;   /* atomic: the server's callback does not come back from stage ready */
+	int closed; /* atomic: sessions of the server's */
+};
+
+/* Of the next server's stages; 0: the default. */
+extern uint32_t stage_ms;
+/* The next ends have a connection manager. */
+extern bool managed;
+
+void rig_up(struct rig *r);
+/* The same, and run the session. */
+void rig_run(struct rig *r);
+void rig_down(struct rig *r);
+
+void await(const int *flag);
+/* The server's session is over. */
+void wait_closed(struct rig *r);
+
+/* Ask for the indication of the disconnect; it has come. */
+void watch(struct end *e);
+void indicated(struct end *e, enum ndx_disconnect_reason reason);
+
+void start_disconnect(struct end *e);
+void disconnected(struct end *e, enum ndx_status status);
+/* From one side to the other and back; what the other side's consumer does comes later. */
+void disconnect_both(struct end *from, struct end *to);
+
+#endif

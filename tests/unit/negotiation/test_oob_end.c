@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of the transport, of the session and of the connection that share it. */
+#include "oob_rig.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+/* Without the transport no side can say goodbye: that is an abort at once, on both sides. */
+static void the_servers_end_is_an_abort(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	for (int closed = 0; closed < 2; closed++) {
+		rig_run(&r);
+		if (closed) {
+			ndx_session_close(r.session);
+			r.session = NULL;
+		}
+		ndx_negotiation_server_close(r.server);
+		r.server = NULL;
+		indicated(&r.a, NDX_DISCONNECT_ABORTED);
+		indicated(&r.b, NDX_DISCONNECT_ABORTED);
+		start_disconnect(&r.a);
+		disconnected(&r.a, NDX_E_CONNECTION_ABORTED);
+		rig_down(&r);
+	}
+}
+
+static void an_abort_is_reported(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_run(&r);
+	assert_int_equal(ndx_qp_flush(r.a.qp), NDX_OK);
+	indicated(&r.b, NDX_DISCONNECT_ABORTED);
+	rig_down(&r);
+	rig_run(&r);
+	assert_int_equal(ndx_qp_flush(r.b.qp), NDX_OK);
+	indicated(&r.a, NDX_DISCONNECT_ABORTED);
+	rig_down(&r);
+}
+
+static void *run_session(void *session)
+{
+	return (void *)(intptr_t)ndx_session_run(session);
+}
+
+static unsigned connects(const struct ndx_session *s)
+{
+	struct ndx_history_entry entries[64];
+	size_t count = sizeof(entries) / sizeof(entries[0]);
+	unsigned n = 0;
+
+	assert_int_equal(ndx_session_get_history(s, entries, &count, NULL), NDX_OK);
+	for (size_t i = 0; i < count; i++)
+		n += entries[i].kind == NDX_HISTORY_CONNECT;
+	return n;
+}
+
+/* A stage may begin anew on another transport, a connection cannot: neither side tries. */
+static void a_lost_transport_is_not_replaced(void **state)
+{
+	pthread_t thread;
+	struct rig r;
+	void *st;
+
+	(void)state;
+	__atomic_store_n(&stuck, 1, __ATOMIC_SEQ_CST);
+	rig_up(&r);
+	assert_int_equal(pthread_create(&thread, NULL, run_session, r.session), 0);
+	while (__atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 2)
+		(void)poll(NULL, 0, 1);
+	watch(&r.a);
+	watch(&r.b);
+	assert_int_equal(shutdown(r.session->driver.fd, SHUT_RDWR), 0);
+	indicated(&r.b, NDX_DISCONNECT_ABORTED);
+	wait_closed(&r);
+	__atomic_store_n(&stuck, 0, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_join(thread, &st), 0);
+	assert_int_equal((intptr_t)st, NDX_E_CONNECTION_ABORTED);
+	assert_int_equal(connects(r.session), 1);
+	indicated(&r.a, NDX_DISCONNECT_ABORTED);
+	rig_down(&r);
+}
+
+/* What was connected may be gone before the session that did it. */
+static void the_connection_may_go_first(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_run(&r);
+	disconnect_both(&r.a, &r.b);
+	ndx_connector_close(r.a.connector);
+	r.a.connector = NULL;
+	ndx_qp_close(r.a.qp);
+	r.a.qp = NULL;
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+	rig_down(&r);
+}
+
+static void a_cancelled_session_takes_its_connection_along(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_run(&r);
+	ndx_session_cancel(r.session);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_E_CANCELED);
+	indicated(&r.a, NDX_DISCONNECT_ABORTED);
+	ndx_session_close(r.session);
+	r.session = NULL;
+	indicated(&r.b, NDX_DISCONNECT_ABORTED);
+	rig_down(&r);
+}
+
+/* A client that goes no further than stage info: the server's end is given up in its time. */
+static void a_peer_that_never_connects_is_given_up(void **state)
+{
+	struct ndx_negotiation_server_stats stats = {0};
+	struct rig r;
+
+	(void)state;
+	stage_ms = 200;
+	managed = true;
+	rig_up(&r);
+	stage_ms = 0;
+	managed = false;
+	assert_int_equal(ndx_session_connect(r.session), NDX_OK);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_INFO), NDX_OK);
+	for (int ms = 0; ms < WAIT_MS && stats.failed == 0; ms++) {
+		(void)poll(NULL, 0, 1);
+		stats.size = sizeof(stats);
+		assert_int_equal(ndx_negotiation_server_get_stats(r.server, &stats), NDX_OK);
+	}
+	assert_int_equal(stats.failed, 1);
+	rig_down(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_servers_end_is_an_abort),
+		cmocka_unit_test(an_abort_is_reported),
+		cmocka_unit_test(a_lost_transport_is_not_replaced),
+		cmocka_unit_test(the_connection_may_go_first),
+		cmocka_unit_test(a_peer_that_never_connects_is_given_up),
+		cmocka_unit_test(a_cancelled_session_takes_its_connection_along),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
