@@ -167,6 +167,9 @@ bool driver_oob_send(struct ndx_session *s);
 bool driver_oob_handle(struct ndx_session *s, const struct frame *f);
 /* While the dialogue does not read: handle goodbyes and aborts, leave other frames. */
 void driver_oob_receive(struct ndx_session *s);
+/* Whether the connection has ended, and its last goodbye or abort has been given to the transport.
+ * One that is pending has also queued a drive, which sends it. */
+bool driver_oob_is_over(const struct ndx_session *s);
 /* The connection gets no further word from the session, nor the session from the connection. */
 void driver_oob_close(struct ndx_session *s);
 

@@ -162,6 +162,13 @@ void driver_oob_receive(struct ndx_session *s)
 	}
 }
 
+bool driver_oob_is_over(const struct ndx_session *s)
+{
+	/* In this order: the connection says its last word before it ends. */
+	return __atomic_load_n(&s->driver.oob_ended, __ATOMIC_ACQUIRE) != 0 &&
+	       __atomic_load_n(&s->driver.oob_pending, __ATOMIC_ACQUIRE) == 0;
+}
+
 void driver_oob_close(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;

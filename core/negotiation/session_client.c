@@ -267,14 +267,6 @@ static void say_bye(struct ndx_session *s)
 	driver_set_timer(s, ndxp_deadline(LAST_WORDS_MS));
 }
 
-/* Whether the connection that shares the transport has ended, and its last goodbye or abort has
- * been sent. One that is pending has also queued a drive, which sends it and comes here again. */
-static bool has_parted(const struct ndx_session *s)
-{
-	return __atomic_load_n(&s->driver.oob_ended, __ATOMIC_ACQUIRE) != 0 &&
-	       __atomic_load_n(&s->driver.oob_pending, __ATOMIC_ACQUIRE) == 0;
-}
-
 static bool step(struct ndx_session *s)
 {
 	if (s->reach.at != REACH_NOT) {
@@ -283,7 +275,7 @@ static bool step(struct ndx_session *s)
 		return conclude(s, session_reach_step(s));
 	}
 	driver_oob_receive(s);
-	if (!s->parting || !has_parted(s))
+	if (!s->parting || !driver_oob_is_over(s))
 		return false;
 	say_bye(s);
 	return true;
