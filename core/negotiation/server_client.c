@@ -147,7 +147,7 @@ static void on_closed(struct ndx_session *s)
 static bool is_finished(const struct ndx_session *s)
 {
 	if (s->driver.oob != NULL)
-		return __atomic_load_n(&s->driver.oob_ended, __ATOMIC_RELAXED) != 0;
+		return driver_oob_is_over(s);
 	return s->dialogue.finished == NDX_STAGE_DONE;
 }
 

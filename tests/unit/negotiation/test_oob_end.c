@@ -6,6 +6,23 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include "connection.h"
+#include "server.h"
+
+static int counted = -1; /* atomic: a descriptor */
+static int aborts;       /* atomic: that were sent there */
+
+/* In place of the C library's, for the whole program. */
+ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+	const uint8_t *bytes = buf;
+
+	if (fd == __atomic_load_n(&counted, __ATOMIC_SEQ_CST) && n == FRAME_HEADER &&
+	    bytes[5] == FRAME_GOODBYE && bytes[7] == FRAME_ABORTED)
+		(void)__atomic_add_fetch(&aborts, 1, __ATOMIC_SEQ_CST);
+	return sendto(fd, buf, n, flags, NULL, 0);
+}
+
 /* Without the transport no side can say goodbye: that is an abort at once, on both sides. */
 static void the_servers_end_is_an_abort(void **state)
 {
@@ -140,6 +157,72 @@ static void a_peer_that_never_connects_is_given_up(void **state)
 	rig_down(&r);
 }
 
+/* ---- a time-out of the server at the moment when the connection ends ---- */
+
+struct moment {
+	struct ndx_session *theirs;
+	int idle;    /* atomic: the server's session has nothing to do */
+	int reached; /* atomic */
+	uint32_t pending;
+};
+
+/* On the server's thread, as the next. */
+static void look_whether_idle(void *arg)
+{
+	struct moment *m = arg;
+
+	__atomic_store_n(&m->idle, client_of(m->theirs)->idle, __ATOMIC_SEQ_CST);
+}
+
+/* What the connection has queued has not run yet. */
+static void expire_when_the_connection_ends(void *arg)
+{
+	struct moment *m = arg;
+	struct driver *d = &m->theirs->driver;
+
+	__atomic_store_n(&m->reached, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&d->oob_ended, __ATOMIC_ACQUIRE) == 0)
+		(void)poll(NULL, 0, 1);
+	m->pending = __atomic_load_n(&d->oob_pending, __ATOMIC_ACQUIRE);
+	d->timer.fn(d->timer.arg);
+}
+
+static void *run_moment(void *moment)
+{
+	struct moment *m = moment;
+
+	ndxp_loop_call(m->theirs->driver.engine->loop, expire_when_the_connection_ends, m);
+	return NULL;
+}
+
+/* The session is finished only when the connection's last word was sent. */
+static void the_servers_time_out_does_not_lose_an_abort(void **state)
+{
+	struct moment m = {0};
+	pthread_t thread;
+	struct rig r;
+
+	(void)state;
+	stage_ms = 300;
+	rig_run(&r);
+	stage_ms = 0;
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+	m.theirs = r.theirs;
+	while (__atomic_load_n(&m.idle, __ATOMIC_SEQ_CST) == 0)
+		ndxp_loop_call(r.theirs->driver.engine->loop, look_whether_idle, &m);
+	__atomic_store_n(&counted, r.theirs->driver.fd, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_create(&thread, NULL, run_moment, &m), 0);
+	await(&m.reached);
+	assert_int_equal(ndx_qp_flush(r.b.qp), NDX_OK);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(m.pending, OOB_ABORT);
+	indicated(&r.a, NDX_DISCONNECT_ABORTED);
+	wait_closed(&r);
+	assert_int_equal(__atomic_load_n(&aborts, __ATOMIC_SEQ_CST), 1);
+	__atomic_store_n(&counted, -1, __ATOMIC_SEQ_CST);
+	rig_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +232,7 @@ int main(void)
 		cmocka_unit_test(the_connection_may_go_first),
 		cmocka_unit_test(a_peer_that_never_connects_is_given_up),
 		cmocka_unit_test(a_cancelled_session_takes_its_connection_along),
+		cmocka_unit_test(the_servers_time_out_does_not_lose_an_abort),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
