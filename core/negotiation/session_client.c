@@ -188,10 +188,10 @@ static void on_work(struct ndx_session *s)
 
 static bool on_returned(struct ndx_session *s)
 {
-	/* The plugin or the queue pair has used up the stage's time. The timer ends the stage after
-	 * frames that have arrived are handled. */
+	/* The plugin or the queue pair has used up the time. The timer ends the stage, or the
+	 * attempt to connect, after frames that have arrived are handled. */
 	if (s->driver.over)
-		driver_set_timer(s, s->stage_deadline_ns);
+		driver_set_timer(s, s->driver.deadline_ns);
 	s->driver.over = false;
 	return true;
 }
@@ -331,13 +331,13 @@ static void on_ended(struct ndx_session *s)
 /* ---- events ---- */
 
 /* Take back a task that still waits for a thread of the pool: the phase is then that before the
- * task. Not the close of a stream, which has to be done. */
+ * task. */
 static bool withdraw(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 
 	if (d->phase != DRIVER_POOL || (s->call.ov == NULL && !s->abandoned) ||
-	    s->reach.at == REACH_CLOSE || !pool_withdraw(&d->engine->pool, &d->task))
+	    !pool_withdraw(&d->engine->pool, &d->task))
 		return false;
 	d->phase = d->io != NULL ? d->io_phase : DRIVER_ACTIVE;
 	d->io = NULL;
@@ -347,7 +347,11 @@ static bool withdraw(struct ndx_session *s)
 /* The session's time is over while its task waits for a thread. */
 static bool fail_queued(struct ndx_session *s)
 {
-	static const char text[] = "time is over: all threads for functions of plugins are busy";
+	const struct driver *d = &s->driver;
+	const char *text = d->called_ns < d->deadline_ns
+	                           ? "time is over: all threads for functions of plugins are busy"
+	                           : "time is over: the plugin has used it up";
+
 	switch (s->driver.phase) {
 	case DRIVER_ROLE:
 		return conclude(s, session_reach_queued(s, text));
@@ -375,11 +379,11 @@ static void on_timer(struct ndx_session *s)
 	case DRIVER_ACTIVE:
 		more = fail_late(s);
 		break;
-	case DRIVER_POOL: /* a stream knows the time itself */
+	case DRIVER_POOL:
 		if (withdraw(s))
 			more = fail_queued(s);
 		else
-			s->driver.over = s->driver.io == NULL;
+			s->driver.over = true;
 		break;
 	case DRIVER_QP:
 		s->driver.over = true;
@@ -422,7 +426,8 @@ void session_on_cancel(void *arg)
 		(void)end_failed(s);
 		return;
 	}
-	if (withdraw(s) && s->driver.phase == DRIVER_ENDING) {
+	/* The close of a stream has to be done. */
+	if (s->reach.at != REACH_CLOSE && withdraw(s) && s->driver.phase == DRIVER_ENDING) {
 		on_ended(s);
 		return;
 	}

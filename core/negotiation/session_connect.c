@@ -381,8 +381,11 @@ static bool connect_stream(struct ndx_session *s)
 
 static bool close_stream(struct ndx_session *s)
 {
-	if (s->driver.stream != NULL && driver_block(s, close_slowly) == IO_WAIT)
-		return false;
+	if (s->driver.stream != NULL) {
+		driver_set_timer(s, s->deadline_ns);
+		if (driver_block(s, close_slowly) == IO_WAIT)
+			return false;
+	}
 	s->driver.stream = NULL;
 	s->reach.at = s->reach.then;
 	return true;
@@ -526,8 +529,24 @@ bool session_reach_timer(struct ndx_session *s)
 	return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
 }
 
+/* The stream could not be closed in time: the session's close does that. */
+static bool leave_stream(struct ndx_session *s, const char *why)
+{
+	struct reach *r = &s->reach;
+
+	s->driver.stream = NULL;
+	if (r->why[0] == '\0')
+		(void)snprintf(r->why, sizeof(r->why), "%.255s", why);
+	if (r->then != REACH_FAILED)
+		return give_up(s);
+	r->at = REACH_FAILED;
+	return true;
+}
+
 bool session_reach_queued(struct ndx_session *s, const char *why)
 {
+	if (s->reach.at == REACH_CLOSE)
+		return leave_stream(s, why);
 	return attempt_failed(s, NDX_LAYER_TRANSPORT, NDX_E_IO_TIMEOUT, why);
 }
 

@@ -62,6 +62,15 @@ struct ndx_plugin_stream {
 
 struct bus bus;
 
+static void linger(unsigned operation)
+{
+	if (__atomic_load_n(&bus.hold, __ATOMIC_SEQ_CST) != operation)
+		return;
+	__atomic_store_n(&bus.held, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&bus.hold, __ATOMIC_SEQ_CST) != 0)
+		(void)poll(NULL, 0, 1);
+}
+
 static enum ndx_status bus_connect(void *state, const char *address, uint32_t timeout_ms,
                                    struct ndx_plugin_stream **stream, char *why, size_t room)
 {
@@ -83,6 +92,7 @@ static enum ndx_status bus_connect(void *state, const char *address, uint32_t ti
 	assert_true(c->fd >= 0 && c->cancelled >= 0);
 	assert_int_equal(connect(c->fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	bus.opened++;
+	linger(1);
 	*stream = c;
 	return NDX_OK;
 }
@@ -103,6 +113,7 @@ static enum ndx_status bus_send(struct ndx_plugin_stream *c, const void *data, s
 
 	(void)timeout_ms;
 	bus.sends++;
+	linger(2 * bus.sends);
 	if (st != NDX_OK)
 		return st;
 	return write_all(c->fd, data, length) ? NDX_OK : NDX_E_CONNECTION_ABORTED;
@@ -116,6 +127,7 @@ static enum ndx_status bus_receive(struct ndx_plugin_stream *c, void *data, size
 	const enum ndx_status st = take_status(&bus.receive);
 	ssize_t n;
 
+	linger(2 * bus.sends + 1);
 	if (st != NDX_OK)
 		return st;
 	if (poll(set, 2, (int)timeout_ms) == 0)

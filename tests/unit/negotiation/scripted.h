@@ -53,6 +53,10 @@ extern struct bus {
 	enum ndx_status send;    /* what the next one returns, ... */
 	enum ndx_status receive; /* ... once */
 	bool lies;               /* receive tells more than there was room for */
+	/* Atomic: the operation that waits until that is 0: 1 is connect, 2 n send number n, and 2
+	 * n + 1 the first receive after that send. */
+	unsigned hold;
+	unsigned held; /* atomic: it does, or has done so */
 } bus;
 
 void server_start(struct server *s, enum conduct conduct, struct ndx_variant *variant);
