@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "house.h"
+
+static enum ndx_status on_open(void *arg, struct ndx_session *session,
+                               struct ndx_session_resources *resources)
+{
+	struct house *h = arg;
+	const uint32_t next = __atomic_fetch_add(&h->given, 1, __ATOMIC_SEQ_CST);
+
+	(void)session;
+	if (next >= h->count)
+		return NDX_E_INSUFFICIENT_RESOURCES;
+	resources->connector = h->sides[next]->conn;
+	resources->qp = h->sides[next]->qp;
+	return NDX_OK;
+}
+
+bool house_open(struct house *h, struct check *c, const struct ndx_plugin *plugin)
+{
+	memset(h, 0, sizeof(*h));
+	h->c = c;
+	return check_status(c, ndx_negotiation_create(&h->negotiation), NDX_OK, "a framework") &&
+	       check_status(c, ndx_negotiation_register(h->negotiation, plugin), NDX_OK,
+	                    "register") &&
+	       check_status(c,
+	                    ndx_negotiation_get_variant(h->negotiation, plugin->name, "as-it-is",
+	                                                NULL, 0, &h->variant),
+	                    NDX_OK, "get_variant");
+}
+
+bool house_serve(struct house *h, const char *address)
+{
+	struct ndx_negotiation_server_attr attr;
+	struct sockaddr_in at;
+	socklen_t length = sizeof(at);
+
+	ndx_negotiation_server_attr_init(&attr);
+	attr.address = address;
+	attr.variants = &h->variant;
+	attr.variant_count = 1;
+	attr.events = (struct ndx_negotiation_server_events){.open = on_open, .arg = h};
+	if (!check_status(h->c, ndx_negotiation_server_create(&attr, &h->server), NDX_OK,
+	                  "a server"))
+		return false;
+	(void)ndx_negotiation_server_get_address(h->server, (struct sockaddr *)&at, &length);
+	(void)snprintf(h->address, sizeof(h->address), "127.0.0.1:%u", ntohs(at.sin_port));
+	return true;
+}
+
+void house_stop(struct house *h)
+{
+	ndx_negotiation_server_close(h->server);
+	h->server = NULL;
+	h->given = 0;
+	h->count = 0;
+}
+
+void house_close(struct house *h)
+{
+	house_stop(h);
+	ndx_variant_close(h->variant);
+	if (h->negotiation)
+		check_status(h->c, ndx_negotiation_close(h->negotiation), NDX_OK,
+		             "close the framework");
+}
+
+int house_reserve(char address[32])
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(at);
+	const int on = 1;
+
+	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+	    bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+	    getsockname(fd, (struct sockaddr *)&at, &length) == 0) {
+		(void)snprintf(address, 32, "127.0.0.1:%u", ntohs(at.sin_port));
+		return fd;
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}

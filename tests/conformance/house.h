@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A server of a negotiation with some queue pairs to give away, and what sessions with it need. */
+#ifndef HOUSE_H
+#define HOUSE_H
+
+#include <ndx/negotiation_server.h>
+#include <ndx/session.h>
+
+#include "fixture.h"
+
+enum { HOUSE_SIDES = 256 };
+
+struct house {
+	struct check *c;
+	struct ndx_negotiation *negotiation;
+	struct ndx_variant *variant;
+	struct ndx_negotiation_server *server;
+	char address[32];
+	struct side *sides[HOUSE_SIDES]; /* of the server, given away in this order */
+	uint32_t given;                  /* atomic */
+	uint32_t count;
+};
+
+/* A framework with this plugin and its variant "as-it-is". */
+bool house_open(struct house *h, struct check *c, const struct ndx_plugin *plugin);
+/* A server that refuses sessions when all sides are given away. */
+bool house_serve(struct house *h, const char *address);
+/* The server ends, and the sides are no longer the house's. */
+void house_stop(struct house *h);
+void house_close(struct house *h);
+
+/* A port that stays ours, and where nobody listens; -1: none. */
+int house_reserve(char address[32]);
+
+#endif
