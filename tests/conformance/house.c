@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,10 +13,13 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
                                struct ndx_session_resources *resources)
 {
 	struct house *h = arg;
-	const uint32_t next = __atomic_fetch_add(&h->given, 1, __ATOMIC_SEQ_CST);
+	uint32_t next;
 
 	(void)session;
-	if (next >= h->count)
+	for (int ms = 0; ms < WAIT_MS && __atomic_load_n(&h->held, __ATOMIC_SEQ_CST) != 0; ms++)
+		(void)poll(NULL, 0, 1);
+	next = __atomic_fetch_add(&h->given, 1, __ATOMIC_SEQ_CST);
+	if (next >= __atomic_load_n(&h->count, __ATOMIC_ACQUIRE))
 		return NDX_E_INSUFFICIENT_RESOURCES;
 	resources->connector = h->sides[next]->conn;
 	resources->qp = h->sides[next]->qp;
@@ -52,6 +56,36 @@ bool house_serve(struct house *h, const char *address)
 	(void)ndx_negotiation_server_get_address(h->server, (struct sockaddr *)&at, &length);
 	(void)snprintf(h->address, sizeof(h->address), "127.0.0.1:%u", ntohs(at.sin_port));
 	return true;
+}
+
+void house_give(struct house *h, struct side *side)
+{
+	const uint32_t count = __atomic_load_n(&h->count, __ATOMIC_RELAXED);
+
+	h->sides[count] = side;
+	__atomic_store_n(&h->count, count + 1, __ATOMIC_RELEASE);
+}
+
+void house_session_attr(const struct house *h, const struct side *side, const char *const *address,
+                        struct ndx_session_attr *attr)
+{
+	ndx_session_attr_init(attr);
+	attr->variant = h->variant;
+	attr->servers = address;
+	attr->server_count = 1;
+	attr->attempts = 1;
+	attr->backoff_ms = 5;
+	attr->connector = side->conn;
+	attr->qp = side->qp;
+}
+
+bool house_session(const struct house *h, const struct side *side, struct ndx_session **out)
+{
+	const char *const address = h->address;
+	struct ndx_session_attr attr;
+
+	house_session_attr(h, side, &address, &attr);
+	return check_status(h->c, ndx_session_create(&attr, out), NDX_OK, "a session");
 }
 
 void house_stop(struct house *h)

@@ -18,18 +18,26 @@ struct house {
 	char address[32];
 	struct side *sides[HOUSE_SIDES]; /* of the server, given away in this order */
 	uint32_t given;                  /* atomic */
-	uint32_t count;
+	uint32_t count;                  /* atomic */
+	uint32_t held; /* atomic: sessions wait before they get a side, or are refused */
 };
 
 /* A framework with this plugin and its variant "as-it-is". */
 bool house_open(struct house *h, struct check *c, const struct ndx_plugin *plugin);
 /* A server that refuses sessions when all sides are given away. */
 bool house_serve(struct house *h, const char *address);
+/* One more side to give away, perhaps while the server serves. One thread. */
+void house_give(struct house *h, struct side *side);
+/* The attributes of a session with the server: one attempt, short pauses. */
+void house_session_attr(const struct house *h, const struct side *side, const char *const *address,
+                        struct ndx_session_attr *attr);
+/* Such a session, not connected. */
+bool house_session(const struct house *h, const struct side *side, struct ndx_session **out);
 /* The server ends, and the sides are no longer the house's. */
 void house_stop(struct house *h);
 void house_close(struct house *h);
 
-/* A port that stays ours, and where nobody listens; -1: none. */
+/* A port that stays ours, without a listener; -1: none. */
 int house_reserve(char address[32]);
 
 #endif
