@@ -15,10 +15,13 @@ int parting;
 static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
                              size_t length, struct ndx_exchange_reply *reply)
 {
-	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0) {
-		__atomic_store_n(&stuck, 2, __ATOMIC_SEQ_CST);
+	int is_to_be = 1; /* not 0, which the test may set at any time */
+
+	if (x->role == NDX_ROLE_CLIENT)
+		(void)__atomic_compare_exchange_n(&stuck, &is_to_be, 2, false, __ATOMIC_SEQ_CST,
+		                                  __ATOMIC_SEQ_CST);
+	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0)
 		(void)poll(NULL, 0, 1);
-	}
 	return same_ready(session, x, peer, length, reply);
 }
 

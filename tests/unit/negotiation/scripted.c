@@ -20,12 +20,15 @@ struct ndx_peer_description rendezvous;
 static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,
                             size_t peer_length, struct ndx_exchange_reply *reply)
 {
+	int is_to_be = 1; /* not 0, which the test may set at any time */
+
 	(void)session;
 	(void)peer_length;
-	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0) {
-		__atomic_store_n(&stuck, 2, __ATOMIC_SEQ_CST);
+	if (x->role == NDX_ROLE_CLIENT)
+		(void)__atomic_compare_exchange_n(&stuck, &is_to_be, 2, false, __ATOMIC_SEQ_CST,
+		                                  __ATOMIC_SEQ_CST);
+	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0)
 		(void)poll(NULL, 0, 1);
-	}
 	if (x->round == 1 && memcmp(peer, "hallo", 5) != 0)
 		return NDX_E_REMOTE_ERROR;
 	*x->peer = rendezvous;
