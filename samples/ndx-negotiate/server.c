@@ -82,9 +82,10 @@ static void on_closed(void *arg, struct ndx_session *session)
 	(void)ndx_session_get_error(session, &error);
 	if (error.status != NDX_OK) {
 		v->rc = SAMPLE_EXIT_FAILED;
-		fprintf(stderr, WHO ": session %llu of %s: %s: %s\n",
+		fprintf(stderr, WHO ": session %llu of %s: %s: layer %s, stage %s, round %u: %s\n",
 		        (unsigned long long)v->head.id, ndx_session_get_server(session),
-		        ndx_status_name(error.status), error.text);
+		        ndx_status_name(error.status), ndx_error_layer_name(error.layer),
+		        ndx_stage_name(error.stage), error.round, error.text);
 	}
 	printf(WHO ": %s: %u messages of %u bytes each way: %u wrong; end of connection: %s\n",
 	       ndx_session_get_server(session), v->tally.messages, v->end.size, v->tally.wrong,
