@@ -224,7 +224,7 @@ guest() {
 		"$src/build/bin/ndx-recv" "$src/build/bin/ndx-send" "$src/build/bin/receiver-cases" \
 		"$src/build/bin/device-removal" "$src/build/bin/foreign-device" "$src/build/bin/ndx-info" \
 		"$src/build/bin/surf-host" "$src/build/bin/ndx-surf-fpga" \
-		"$src"/build/lib/ndx/ndx-plugin-[rs]*.so; do
+		"$src"/build/lib/ndx/ndx-plugin-[rs]*.so "$src"/build/lib/lying/*.so; do
 		set -- "$@" -x "$file"
 	done
 	for file in "$src"/build/bin/nd-* "$src"/build/bin/test_ndspi_*_c; do
