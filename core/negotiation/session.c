@@ -161,8 +161,9 @@ static void start(struct ndx_session *s, bool connects, int last, struct ndx_ove
 	call->ov = ov;
 	call->done = false;
 	call->posted = true;
-	pthread_mutex_unlock(&s->lock);
+	/* Under the lock: a cancel completes the call from here on, and then the session may go. */
 	ndxp_loop_post(s->driver.engine->loop, &s->begin);
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* Wait for the end of the call. This thread runs what may block. */
@@ -323,16 +324,18 @@ static void nothing(void *arg)
 
 void ndx_session_cancel(struct ndx_session *s)
 {
-	struct ndx_loop *loop;
+	struct engine *engine;
 
 	if (s == NULL)
 		return;
-	loop = s->driver.engine->loop;
+	engine = s->driver.engine;
+	engine_get(engine); /* the callback of a call that completes may close everything */
 	__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELEASE);
 	link_cancel(&s->link);
-	ndxp_loop_call(loop, session_on_cancel, s);
+	ndxp_loop_call(engine->loop, session_on_cancel, s);
 	/* Behind what the cancel of a connecting queue pair has queued. */
-	ndxp_loop_call(loop, nothing, NULL);
+	ndxp_loop_call(engine->loop, nothing, NULL);
+	engine_put(engine);
 }
 
 /* An overlapped call in progress: cancel it, and wait. False: the session ends by itself. */
@@ -354,11 +357,26 @@ static bool end_call(struct ndx_session *s)
 	return true;
 }
 
+/* In a callback: the thread serves other sessions, so that a plugin's function must not keep it. */
+static bool end_in_pool(struct ndx_session *s)
+{
+	const bool has_share = s->link.stream != NULL ||
+	                       (s->dialogue.begun && s->attr.variant->table->ops->end != NULL);
+
+	if (!has_share || !ndxp_loop_on_any() ||
+	    engine_need_pool(s->driver.engine, "ndx_session_close") != NDX_OK)
+		return false;
+	ndxp_loop_call(s->driver.engine->loop, session_end_later, s);
+	return true;
+}
+
 void ndx_session_close(struct ndx_session *s)
 {
 	if (s == NULL || !end_call(s))
 		return;
 	ndxp_loop_call(s->driver.engine->loop, session_stop, s);
+	if (end_in_pool(s))
+		return;
 	session_end_plugin(s, base_loop_in_callback() ? 0 : 100);
 	ndxp_loop_call(s->driver.engine->loop, session_release, s);
 }

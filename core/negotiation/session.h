@@ -114,6 +114,8 @@ void session_on_cancel(void *arg);
 /* The consumer closes the session: before and after the release of the plugin's part. */
 void session_stop(void *arg);
 void session_release(void *arg);
+/* In place of session_end_plugin() and session_release(): on the pool, which is started. */
+void session_end_later(void *arg);
 /* The consumer closes the session in a callback, with a call in progress: complete the call, and
  * close the session when the call has ended. */
 struct session_abandoning {

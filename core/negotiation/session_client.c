@@ -23,10 +23,12 @@ void session_stop(void *arg)
 	s->parting = s->state == NDX_SESSION_CONNECTED && s->driver.oob != NULL;
 	if (s->state != NDX_SESSION_CONNECTED)
 		driver_detach(s); /* the connection that shares the transport breaks at once */
-	s->driver.phase = DRIVER_CLOSING;
+	/* The plugin has the dialogue next. Goodbyes of the connection still pass. */
+	s->driver.phase = s->parting ? DRIVER_POOL : DRIVER_CLOSING;
 }
 
-/* The call of an abandoned session has ended: release the session. */
+/* On the pool: the session was closed in a callback, and nothing runs any more but the plugin's
+ * share of the close. */
 static void end_abandoned(struct pool_task *task)
 {
 	struct ndx_session *s = container_of(task, struct ndx_session, driver.task);
@@ -38,6 +40,14 @@ static void end_abandoned(struct pool_task *task)
 	ndxp_loop_post(s->driver.engine->loop, &s->driver.returned);
 }
 
+void session_end_later(void *arg)
+{
+	struct ndx_session *s = arg;
+
+	s->driver.task.fn = end_abandoned;
+	engine_push(s->driver.engine, &s->driver.task);
+}
+
 /* The call has ended. Its waiter or callback may close the session afterwards. */
 static void complete(struct ndx_session *s, enum ndx_status st)
 {
@@ -47,8 +57,7 @@ static void complete(struct ndx_session *s, enum ndx_status st)
 	driver_set_timer(s, UINT64_MAX);
 	if (s->abandoned) {
 		session_stop(s);
-		s->driver.task.fn = end_abandoned;
-		engine_push(s->driver.engine, &s->driver.task);
+		session_end_later(s);
 		return;
 	}
 	if (ov != NULL && st != NDX_OK)

@@ -70,17 +70,18 @@ static void rearm(struct oob_stream *os)
 
 /* ---- out ---- */
 
-/* Lock held. */
-static void queue_frame(struct oob_stream *os, const struct frame *f, const void *payload)
+/* Lock held. False: no room. */
+static bool queue_frame(struct oob_stream *os, const struct frame *f, const void *payload)
 {
 	if (os->out_length + FRAME_HEADER + f->length > sizeof(os->out))
-		return; /* the peer does not read, so it will detect the lost link anyway */
+		return false; /* the peer does not read, so it will detect the lost link anyway */
 	frame_write_header(os->out + os->out_length, f);
 	os->out_length += FRAME_HEADER;
 	if (f->length > 0)
 		memcpy(os->out + os->out_length, payload, f->length);
 	os->out_length += f->length;
 	ndxp_loop_post(os->adapter->loop, &os->job);
+	return true;
 }
 
 /* Lock held. True: a goodbye was written completely. */
@@ -103,8 +104,8 @@ static void on_message(void *arg, enum oob_event message)
 	                        .flags = message == OOB_GOODBYE ? 0 : FRAME_ABORTED};
 
 	pthread_mutex_lock(&os->lock);
-	os->goodbye = os->goodbye || message == OOB_GOODBYE;
-	queue_frame(os, &f, NULL);
+	if (queue_frame(os, &f, NULL) && message == OOB_GOODBYE)
+		os->goodbye = true;
 	pthread_mutex_unlock(&os->lock);
 }
 
@@ -300,7 +301,7 @@ void oob_stream_validate(struct oob_stream *os, const struct frame_validate *v)
 
 	pthread_mutex_lock(&os->lock);
 	os->own = *v;
-	queue_frame(os, &f, payload);
+	(void)queue_frame(os, &f, payload);
 	os->listening = true;
 	rearm(os);
 	pthread_mutex_unlock(&os->lock);

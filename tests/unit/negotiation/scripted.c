@@ -20,7 +20,7 @@ struct ndx_peer_description rendezvous;
 static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,
                             size_t peer_length, struct ndx_exchange_reply *reply)
 {
-	int is_to_be = 1; /* not 0, which the test may set at any time */
+	int is_to_be = 1; /* never from 0, which the test may set at any time */
 
 	(void)session;
 	(void)peer_length;
@@ -46,6 +46,29 @@ static enum ndx_status reset(void *session, enum ndx_stage stage)
 	(void)stage;
 	(void)__atomic_add_fetch(&resets, 1, __ATOMIC_RELAXED);
 	return NDX_OK;
+}
+
+int ending;
+
+static enum ndx_status begin_session(void *instance, const struct ndx_exchange *x, void **session,
+                                     struct ndx_exchange_reply *reply)
+{
+	(void)x;
+	(void)reply;
+	*session = instance;
+	return NDX_OK;
+}
+
+static void end_session(void *session)
+{
+	int wanted = 1;
+
+	(void)session;
+	if (!__atomic_compare_exchange_n(&ending, &wanted, 2, false, __ATOMIC_SEQ_CST,
+	                                 __ATOMIC_SEQ_CST))
+		return;
+	while (__atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 0)
+		(void)poll(NULL, 0, 1);
 }
 
 static struct ndx_variant_ops ops;
@@ -258,6 +281,7 @@ static void serve_stages(struct server *s, int fd)
 			if (on)
 				dialogue_receive(&d, &f, ndxp_now_ns());
 			break;
+		case DIALOGUE_PROVE:
 		case DIALOGUE_FAILED:
 		case DIALOGUE_CLOSED:
 		default:
@@ -427,6 +451,15 @@ int rig_end(void **state)
 	free(r);
 	can_reset = false;
 	return 0;
+}
+
+int rig_begin_with_end(void **state)
+{
+	const int rc = rig_begin(state);
+
+	ops.begin = begin_session;
+	ops.end = end_session;
+	return rc;
 }
 
 int rig_begin_with_reset(void **state)

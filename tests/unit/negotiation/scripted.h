@@ -41,6 +41,7 @@ struct server {
 
 /* Atomic: 1: the client's next function of the plugin is to be stuck; 2: it is, until 0. */
 extern int stuck;
+extern int ending;      /* the same of its next `end`, of either side */
 extern unsigned resets; /* of the plugin; atomic */
 /* An end that the client is to connect to: what the plugins of both sides then say of each other.
  */
@@ -70,6 +71,8 @@ struct rig {
 /* Setup and teardown; *state is a struct rig. */
 int rig_begin(void **state);
 int rig_begin_with_reset(void **state);
+/* The plugin has `end`. */
+int rig_begin_with_end(void **state);
 int rig_end(void **state);
 
 /* With short pauses between attempts. */

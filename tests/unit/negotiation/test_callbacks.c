@@ -202,6 +202,80 @@ static void a_callback_closes_everything(void **state)
 	}
 }
 
+struct own_close {
+	struct ndx_session *session;
+	uint32_t left;
+};
+
+static void on_close_own(struct ndx_overlapped *ov)
+{
+	struct own_close *c = ov->context;
+
+	ndx_session_close(c->session);
+	(void)__atomic_sub_fetch(&c->left, 1, __ATOMIC_SEQ_CST);
+}
+
+/* The thread of sessions does not wait for the plugin: another session connects. */
+static void a_close_in_a_callback_waits_for_no_plugin(void **state)
+{
+	struct rig *r = *state;
+	struct own_close c = {.left = 1};
+	struct ndx_overlapped first = {.callback = on_close_own, .context = &c};
+	struct ndx_overlapped second = {0};
+	struct ndx_negotiation_server *server;
+	struct ndx_session *other;
+	char address[32];
+
+	server = many_server(r, address);
+	c.session = session_with(r, address);
+	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(ndx_session_run_overlapped(c.session, &first), NDX_PENDING);
+	while (__atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 2)
+		(void)poll(NULL, 0, 1);
+	await(&c.left);
+	other = session_with(r, address);
+	assert_int_equal(ndx_session_connect_overlapped(other, &second), NDX_PENDING);
+	completes(&second, NDX_OK);
+	assert_int_equal(__atomic_load_n(&ending, __ATOMIC_SEQ_CST), 2);
+	__atomic_store_n(&ending, 0, __ATOMIC_SEQ_CST);
+	ndx_session_close(other);
+	ndx_negotiation_server_close(server);
+}
+
+static void on_close_all(struct ndx_overlapped *ov)
+{
+	struct farewell *f = ov->context;
+
+	ndx_session_close(f->own);
+	ndx_variant_close(f->rig->variant);
+	f->closed = ndx_negotiation_close(f->rig->negotiation);
+	(void)__atomic_sub_fetch(&f->left, 1, __ATOMIC_SEQ_CST);
+}
+
+/* The callback runs before the cancel returns, and leaves nothing. */
+static void a_cancels_callback_closes_everything(void **state)
+{
+	struct rig *r = *state;
+
+	for (int round = 0; round < 5 * ROUNDS; round++) {
+		struct farewell f = {.rig = r, .left = 1};
+		struct ndx_overlapped ov = {.callback = on_close_all, .context = &f};
+		struct server server;
+		void *again = NULL;
+
+		server_start(&server, SILENT, r->variant);
+		f.own = session_with(r, server.address);
+		assert_int_equal(ndx_session_connect_overlapped(f.own, &ov), NDX_PENDING);
+		ndx_session_cancel(f.own);
+		assert_int_equal(__atomic_load_n(&f.left, __ATOMIC_SEQ_CST), 0);
+		assert_int_equal(f.closed, NDX_OK);
+		server_stop(&server);
+		assert_int_equal(rig_begin(&again), 0);
+		*r = *(struct rig *)again;
+		free(again);
+	}
+}
+
 /* The end of a session that was closed in a callback follows; then the framework is free. */
 static int end_soon(void **state)
 {
@@ -226,6 +300,9 @@ int main(void)
 		T(a_callback_closes_everything),
 		T(many_sessions_go_on_in_callbacks),
 		T(a_callback_closes_a_session_at_work),
+		T(a_cancels_callback_closes_everything),
+		cmocka_unit_test_setup_teardown(a_close_in_a_callback_waits_for_no_plugin,
+	                                        rig_begin_with_end, end_soon),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
