@@ -72,8 +72,10 @@ struct ndx_peer_description {
 	uint32_t outbound_read_limit; /**< own reads that this end wants in flight */
 	/**
 	 * VERBS_RC: rkey of memory for the liveness probe. An NDX peer may write one byte at offset
-	 * 32 * (qpn mod 64) + 9 to find out whether this end answers. 0: none; the peer sends no
-	 * probe.
+	 * 32 * (qpn mod 64) + 9 to find out whether this end answers. In a negotiated session it
+	 * may also write what proves the path, into the first 6144 bytes
+	 * (docs/negotiation-protocol.md), if this end says that it does the same. 0: none; the peer
+	 * writes nothing.
 	 */
 	uint32_t mailbox_rkey;
 	struct ndx_memory_description memory;

@@ -5,9 +5,10 @@
  *
  * A session goes through the stages of enum ndx_stage in order. In stage info the two plugins
  * exchange what they need; the framework agrees on what both support, and both sides hold the same
- * record of it. Stage validate connects the queue pair and compares what each side understood.
- * Stage ready ends when both sides can take data. Stage done, which is optional, states that the
- * transfers are over. It is not the disconnect: the connector disconnects.
+ * record of it. Stage validate connects the queue pair, compares what each side understood and,
+ * where both sides can, tries out both directions of the path between the queue pairs. Stage ready
+ * ends when both sides can take data. Stage done, which is optional, states that the transfers are
+ * over. It is not the disconnect: the connector disconnects.
  *
  * These calls are in libndx-negotiation (pkg-config ndx-negotiation).
  */
@@ -64,7 +65,7 @@ enum ndx_session_state {
 	NDX_SESSION_CONNECTED,  /**< between two stages */
 	NDX_SESSION_EXCHANGING, /**< in a stage */
 	NDX_SESSION_FAILED,
-	NDX_SESSION_CLOSED, /**< the peer ended the session */
+	NDX_SESSION_CLOSED, /**< of a server's session: the peer ended the session */
 };
 
 /** Kind of an entry of the history. */
@@ -75,6 +76,7 @@ enum ndx_history_kind {
 	NDX_HISTORY_SENT,     /**< a frame; bytes of payload */
 	NDX_HISTORY_RECEIVED, /**< a frame; bytes of payload; duration is the wait for it */
 	NDX_HISTORY_STAGE,    /**< a stage ended; duration of the whole stage */
+	NDX_HISTORY_PROOF,    /**< the path was tried out in stage validate; text is the outcome */
 };
 
 /** One entry of a session's history. */
@@ -269,9 +271,10 @@ void ndx_session_cancel(struct ndx_session *session);
 /**
  * Tell the peer that the session is over, and release the session. Allowed in any state; not beside
  * a blocking call on the session. An overlapped call in progress is cancelled and completes first;
- * a function of a plugin that is running is waited for, except in a callback: there the session's
- * end follows in the background, and the connector, the queue pair and the variant must stay until
- * the framework can be closed. The connector and the queue pair are not closed. NULL is a no-op.
+ * a function of a plugin that is running is waited for. In a callback neither that function nor the
+ * plugin's last ones (`end`, its transport's close) are waited for: the session's end follows in
+ * the background, and the connector, the queue pair and the variant must stay until the framework
+ * can be closed. The connector and the queue pair are not closed. NULL is a no-op.
  *
  * Thread safety: any thread, not beside another call on the session; also in a callback. Blocks:
  * outside callbacks up to 0.1 s to tell the peer over a plugin's transport, and while a function or

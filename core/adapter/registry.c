@@ -63,6 +63,7 @@ static const struct op ops_table[] = {
 	OP(MAY, request_is_stale),
 	OP(MAY, qp_get_stats), OP(MAY, cq_get_stats), OP(MAY, get_counters),
 	OP(MAY, qp_query), OP(MAY, mr_register_dmabuf),
+	OP(MAY, conn_prove),
 };
 /* clang-format on */
 

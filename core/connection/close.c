@@ -51,6 +51,7 @@ static void cancel_all(struct ndx_connector *c)
 {
 	struct ndx_overlapped *ov = c->ov;
 
+	conn_proof_cancel(c);
 	c->ov = NULL;
 	switch (c->phase) {
 	case CONN_DESCRIBED:
@@ -154,6 +155,7 @@ static void close_on_loop(void *arg)
 	catch_up(c);
 	adapter_lock(adapter);
 	if (c->phase == CONN_UP) {
+		conn_proof_cancel(c);
 		conn_step(c, DISCONNECT_EV_CLOSE);
 		conn_step(c, DISCONNECT_EV_RELEASE);
 	} else {

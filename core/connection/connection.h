@@ -70,6 +70,7 @@ enum conn_command {
 	CONN_DO_NOTIFY = 1 << 3,
 	CONN_DO_DISCONNECT = 1 << 4,
 	CONN_DO_RENDEZVOUS = 1 << 5,
+	CONN_DO_PROVE = 1 << 6,
 };
 
 /*
@@ -172,6 +173,7 @@ struct ndx_connector {
 	int32_t report_native;
 	const char *cause;
 
+	struct conn_proof *proof;          /* in progress; NULL: none; under the adapter lock */
 	struct conn_rendezvous rendezvous; /* under the adapter lock */
 	struct conn_oob oob;
 };
@@ -323,6 +325,32 @@ void conn_oob_end(struct ndx_connector *c);
 bool conn_oob_attach(struct ndx_connector *c, struct oob_link *link);
 /* Can messages that arrived out of band be handled now? */
 bool conn_oob_may_handle(const struct ndx_connector *c);
+
+/* ---- proof.c ---- */
+
+struct conn_proof;
+
+/* Whether the provider proves the path of this connection. Any thread, lock not held. */
+bool conn_can_prove(const struct ndx_connector *c) NDX_PRIVATE(conn_can_prove);
+/* Prove both directions of a connection that is up; the peer has to do the same. Completes with
+ * NDX_OK and `information` as below, at the latest after `ms`, also if the connection breaks.
+ * After an attempt that has failed: completes with what is known. NDX_E_CANCELED: cancelled, or
+ * closed. Any thread, lock not held. */
+enum ndx_status conn_prove(struct ndx_connector *c, uint32_t ms, struct ndx_overlapped *ov)
+	NDX_PRIVATE(conn_prove);
+/* The `information`: how far the own writes got, what arrived of the peer's, and whether the peer's
+ * device refused access. */
+#define CONN_PROOF_WRITTEN(information) ((information)&3u) /* enum ndx_spi_proved */
+#define CONN_PROOF_SEEN(information) ((information) >> 2 & 3u)
+#define CONN_PROOF_DENIED 0x10u
+/* Begin a proof that was asked for. */
+void conn_proof_begin(struct ndx_connector *c);
+/* Complete the proof if there is one whose outcome is known. */
+void conn_proof_look(struct ndx_connector *c);
+/* The same with what is known now. */
+void conn_proof_end(struct ndx_connector *c);
+/* Complete the proof if there is one: cancelled. */
+void conn_proof_cancel(struct ndx_connector *c);
 
 /* ---- rendezvous_match.c ---- */
 

@@ -171,6 +171,7 @@ static void went_over(struct ndx_connector *c)
 	ndxp_timer_cancel(c->adapter->loop, &c->drain_timer);
 	ndxp_timer_cancel(c->adapter->loop, &c->disconnect_timer);
 	c->native->qp = NULL;
+	conn_proof_cancel(c);
 	conn_oob_end(c);
 	if (!good)
 		conn_log_failure(c, "aborted", &result);
@@ -305,6 +306,8 @@ static void run_commands(struct ndx_connector *c)
 	ndxp_fail_hold(true);
 	run_attempt(c, commands);
 	ndxp_fail_hold(false);
+	if (commands & CONN_DO_PROVE)
+		conn_proof_begin(c);
 	if ((commands & CONN_DO_NOTIFY) && c->phase == CONN_UP)
 		ask_notify(c);
 	/* The machine may still have a disconnect call that was withdrawn: then the new call gets
@@ -436,6 +439,11 @@ static void take_reports(struct ndx_connector *c, uint32_t reports)
 			take_established(c, &lost, NULL);
 		return;
 	}
+	/* the end of the connection separates the provider's half from the queue pair */
+	if (reports & NDX_REPORT_ABORT)
+		conn_proof_end(c);
+	else if (reports & NDX_REPORT_PROOF)
+		conn_proof_look(c);
 	for (size_t i = 0; i < sizeof(report_events) / sizeof(report_events[0]); i++) {
 		if (reports & report_events[i].bit)
 			conn_step(c, report_events[i].ev);

@@ -10,7 +10,7 @@
 #define OOB_EVENTS (UINT32_MAX << CONN_EVENT_OOB)
 #define REPORTS (UINT32_MAX << CONN_EVENT_REPORTS & ~OOB_EVENTS)
 
-_Static_assert((uint64_t)NDX_REPORT_QUIET << CONN_EVENT_REPORTS < UINT64_C(1) << CONN_EVENT_OOB,
+_Static_assert((uint64_t)NDX_REPORT_PROOF << CONN_EVENT_REPORTS < UINT64_C(1) << CONN_EVENT_OOB,
                "reports are in front of the events out of band");
 
 /* Allocate when an attempt begins, because an upcall cannot report that memory is exhausted. */

@@ -8,7 +8,9 @@
 
 #include <ndx/spi/system.h>
 #include "base_log.h"
+#include <ndx/spi/provider.h>
 #include "agree.h"
+#include "proof.h"
 
 void dialogue_init(struct dialogue *x, struct ndx_variant *variant, enum ndx_role role,
                    uint64_t session, const struct dialogue_limits *limits, struct history *history)
@@ -96,6 +98,8 @@ static void begin_stage(struct dialogue *x)
 	x->peer_completed = false;
 	x->peer_round = 0;
 	x->have_data = false;
+	x->proving = false;
+	x->unconnected = false;
 	x->stage_ns = ndxp_now_ns();
 	x->next = x->view.stage == NDX_STAGE_VALIDATE ? DIALOGUE_CONNECT : DIALOGUE_CALL;
 }
@@ -247,6 +251,7 @@ static void take_reply(struct dialogue *x, enum ndx_status st, struct ndx_exchan
 		            "the peer has completed the stage, this side wants more of it");
 		return;
 	}
+	x->no_proof = x->no_proof || reply->no_proof;
 	x->own_completed = reply->completed;
 	f.flags = reply->completed ? FRAME_COMPLETED : 0;
 	f.length = (uint32_t)reply->length;
@@ -274,6 +279,15 @@ void dialogue_call(struct dialogue *x)
 	take_reply(x, st, &reply);
 }
 
+/* Whether this end asks the peer to prove the path together. Without a connection manager each end
+ * writes into the other's mailbox. */
+static bool proves(const struct dialogue *x)
+{
+	return x->can_prove && !x->no_proof &&
+	       (x->own.kind != NDX_DESCRIPTION_VERBS_RC ||
+	        (x->own.mailbox_rkey != 0 && x->peer.mailbox_rkey != 0));
+}
+
 void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *text)
 {
 	struct frame f = {.type = FRAME_VALIDATE, .stage = NDX_STAGE_VALIDATE};
@@ -287,11 +301,48 @@ void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *
 		return;
 	agree_identity(&x->own, v.own);
 	agree_identity(&x->peer, v.peer);
+	f.flags = proves(x) ? FRAME_PROVES : 0;
 	f.length = frame_write_validate(x->out + FRAME_HEADER, &v);
 	frame_write_header(x->out, &f);
 	x->out_length = FRAME_HEADER + f.length;
 	x->own_completed = true;
 	x->next = DIALOGUE_SEND;
+}
+
+static void send_proof(struct dialogue *x, const struct frame_proof *proof, uint8_t flags)
+{
+	struct frame f = {.type = FRAME_PROOF, .stage = NDX_STAGE_VALIDATE, .flags = flags};
+	char said[80];
+
+	x->proof = *proof;
+	(void)snprintf(said, sizeof(said), "%swritten %u of 2, seen %u of 2%s",
+	               x->unconnected ? "not connected, " : "", proof->written, proof->seen,
+	               proof->denied ? ", access denied" : "");
+	record(x, NDX_HISTORY_PROOF, 0, NDX_OK, x->proof_ns, said);
+	if (!make_out(x, FRAME_PROOF_SIZE))
+		return;
+	f.length = frame_write_proof(x->out + FRAME_HEADER, proof);
+	frame_write_header(x->out, &f);
+	x->out_length = FRAME_HEADER + f.length;
+	x->own_completed = true;
+	x->next = DIALOGUE_SEND;
+}
+
+void dialogue_proved(struct dialogue *x, enum ndx_status status, const struct frame_proof *proof,
+                     const char *text)
+{
+	if (status != NDX_OK)
+		dialogue_fail(x, NDX_LAYER_PROVIDER, status, true, text);
+	else
+		send_proof(x, proof, 0);
+}
+
+void dialogue_unconnected(struct dialogue *x, const struct frame_proof *proof)
+{
+	x->proving = true;
+	x->unconnected = true;
+	x->proof_ns = x->stage_ns;
+	send_proof(x, proof, FRAME_UNCONNECTED);
 }
 
 void dialogue_sent(struct dialogue *x)
@@ -341,6 +392,32 @@ static void receive_data(struct dialogue *x, const struct frame *f)
 	x->next = DIALOGUE_CALL;
 }
 
+/* An end that is connected has seen all messages of connecting. */
+static const struct frame_proof connected = {.written = NDX_PROVED_WHOLE, .seen = NDX_PROVED_WHOLE};
+
+static void judge(struct dialogue *x, const struct frame_proof *peer)
+{
+	const struct frame_proof *own =
+		x->proving ? &x->proof : &connected; /* the peer alone has no connection */
+	char why[PROOF_TEXT];
+	enum ndx_status st = proof_judge(x->view.role, own, peer, &x->agreed, why);
+
+	if (st == NDX_OK && (x->unconnected || !x->proving)) {
+		(void)snprintf(
+			why, sizeof(why),
+			"the queue pairs do not get connected, although packets pass in both "
+			"directions");
+		st = NDX_E_IO_TIMEOUT;
+	}
+	if (st != NDX_OK) {
+		dialogue_fail(x, NDX_LAYER_PROVIDER, st, true, why);
+		return;
+	}
+	x->proving = false;
+	x->peer_completed = true;
+	end_stage(x);
+}
+
 static void receive_validate(struct dialogue *x, const struct frame *f)
 {
 	struct frame_validate v;
@@ -349,7 +426,11 @@ static void receive_validate(struct dialogue *x, const struct frame *f)
 	const char *why;
 	char text[128];
 
-	if (x->view.stage != NDX_STAGE_VALIDATE || x->peer_completed) {
+	if (x->unconnected) {
+		judge(x, &connected);
+		return;
+	}
+	if (x->view.stage != NDX_STAGE_VALIDATE || x->peer_completed || x->proving) {
 		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true,
 		              "the peer validates at the wrong time");
 		return;
@@ -368,8 +449,34 @@ static void receive_validate(struct dialogue *x, const struct frame *f)
 		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_INVALID_CONFIG, true, text);
 		return;
 	}
+	if (proves(x) && (f->flags & FRAME_PROVES) != 0) {
+		x->own_completed = false; /* until the own proof is sent */
+		x->proving = true;
+		x->proof_ns = ndxp_now_ns();
+		x->next = DIALOGUE_PROVE;
+		return;
+	}
 	x->peer_completed = true;
 	end_stage(x);
+}
+
+static void receive_proof(struct dialogue *x, const struct frame *f)
+{
+	const bool alone = (f->flags & FRAME_UNCONNECTED) != 0 &&
+	                   x->view.stage == NDX_STAGE_VALIDATE && !x->proving;
+	struct frame_proof proof;
+	const char *bad;
+
+	if (!alone && (!x->proving || !x->own_completed)) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true,
+		              "the peer proves the path at the wrong time");
+		return;
+	}
+	if (!frame_parse_proof(f, &proof, &bad)) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true, bad);
+		return;
+	}
+	judge(x, &proof);
 }
 
 static void receive_error(struct dialogue *x, const struct frame *f)
@@ -404,6 +511,9 @@ void dialogue_receive(struct dialogue *x, const struct frame *f, uint64_t since_
 		return;
 	case FRAME_VALIDATE:
 		receive_validate(x, f);
+		return;
+	case FRAME_PROOF:
+		receive_proof(x, f);
 		return;
 	case FRAME_ERROR:
 		receive_error(x, f);

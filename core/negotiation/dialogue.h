@@ -21,6 +21,7 @@ enum dialogue_next {
 	DIALOGUE_IDLE,    /* between two stages */
 	DIALOGUE_CALL,    /* call the plugin by dialogue_call(), on a thread that may block */
 	DIALOGUE_CONNECT, /* connect the queue pair to `peer`, then dialogue_connected() */
+	DIALOGUE_PROVE,   /* prove the path, then dialogue_proved() */
 	DIALOGUE_SEND,    /* send `out_length` bytes of `out`, then dialogue_sent() */
 	DIALOGUE_RECEIVE, /* receive a frame, then dialogue_receive() */
 	DIALOGUE_FAILED,  /* see `error`; if `tell`, send dialogue_error_frame() to the peer */
@@ -56,6 +57,13 @@ struct dialogue {
 	bool peer_completed;
 	bool have_data; /* `in` is the peer's message; else this is the first call */
 	bool tell;      /* the peer does not know `error` yet */
+	/* Stage validate: */
+	bool can_prove;           /* this end can prove the path; set by the driver */
+	bool no_proof;            /* ... but its variant does not want that */
+	bool proving;             /* both ends do; until the peer's proof has come */
+	bool unconnected;         /* the own queue pair has not become connected */
+	struct frame_proof proof; /* the own one */
+	uint64_t proof_ns;        /* when it began */
 };
 
 /* Takes a reference of the variant. */
@@ -75,6 +83,12 @@ enum ndx_status dialogue_restart(struct dialogue *x);
 
 void dialogue_call(struct dialogue *x);
 void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *text);
+/* The same after an attempt that led to no connection: the peer's proof tells where packets are
+ * lost. For queue pairs whose connecting is the proof. */
+void dialogue_unconnected(struct dialogue *x, const struct frame_proof *proof);
+/* NDX_OK: `proof` has the outcome, good or bad. */
+void dialogue_proved(struct dialogue *x, enum ndx_status status, const struct frame_proof *proof,
+                     const char *text);
 void dialogue_sent(struct dialogue *x);
 /* Handle a frame that was received; `since_ns`: when the wait for the frame began. */
 void dialogue_receive(struct dialogue *x, const struct frame *frame, uint64_t since_ns);

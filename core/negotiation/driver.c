@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Drives the dialogue of a session by events. Loop thread. */
-#include <stdio.h>
 #include <sys/socket.h>
 
 #include <ndx/spi/system.h>
@@ -8,17 +7,6 @@
 #include "session.h"
 
 #define READS_AT_ONCE 32u
-
-void driver_set_timer(struct ndx_session *s, uint64_t deadline_ns)
-{
-	struct driver *d = &s->driver;
-
-	d->deadline_ns = deadline_ns;
-	if (deadline_ns == UINT64_MAX) /* no limit */
-		ndxp_timer_cancel(d->engine->loop, &d->timer);
-	else
-		ndxp_timer_set(d->engine->loop, &d->timer, ndxp_ms_until(deadline_ns));
-}
 
 /* ---- the pool ---- */
 
@@ -40,79 +28,16 @@ static void on_returned(void *arg)
 		driver_go(s);
 }
 
-/* ---- the queue pair ---- */
-
-/* On the adapter's control thread. */
-static void on_qp_callback(struct ndx_overlapped *ov)
-{
-	struct ndx_session *s = ov->context;
-
-	ndxp_loop_post(s->driver.engine->loop, &s->driver.qp_done);
-}
-
-static void connect_qp(struct ndx_session *s)
-{
-	struct driver *d = &s->driver;
-	enum ndx_status st = driver_oob_open(s);
-	char text[DESCRIBE_CAUSE + 64];
-
-	if (st == NDX_OK && s->attr.connector != NULL) {
-		d->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = s};
-		st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &d->ov);
-	}
-	if (st == NDX_PENDING) {
-		d->phase = DRIVER_QP;
-		return;
-	}
-	(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %.127s",
-	               ndx_last_error());
-	dialogue_connected(&s->dialogue, st, text);
-}
-
 static void on_qp_done(void *arg)
 {
 	struct ndx_session *s = arg;
-	struct driver *d = &s->driver;
-	const bool takes = d->role->takes_late && d->ov.status != NDX_E_CANCELED;
-	const enum ndx_status st = d->over && !takes ? NDX_E_IO_TIMEOUT : d->ov.status;
-	char text[DESCRIBE_CAUSE + 64];
-	char cause[DESCRIBE_CAUSE];
 
-	d->phase = DRIVER_ACTIVE;
-	if (st == NDX_E_IO_TIMEOUT)
-		(void)snprintf(text, sizeof(text), "%s", d->role->late);
-	else if (st == NDX_E_CANCELED)
-		(void)snprintf(text, sizeof(text), "cancelled");
-	else
-		(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %s",
-		               describe_cause(s->attr.connector, cause));
-	dialogue_connected(&s->dialogue, st, text);
-	if (d->over && takes && !d->role->returned(s))
-		return;
-	driver_go(s);
+	s->driver.phase = DRIVER_ACTIVE;
+	if (driver_qp_done(s))
+		driver_go(s);
 }
 
 /* ---- the dialogue ---- */
-
-bool driver_take_frame(struct ndx_session *s, struct frame *f, bool *more)
-{
-	const char *why = NULL;
-
-	*more = false;
-	switch (driver_read_frame(s, s->dialogue.limits.max_message, f, &why)) {
-	case IO_DONE:
-		return true;
-	case IO_LOST:
-		*more = s->driver.role->lost(s);
-		return false;
-	case IO_BAD:
-		*more = s->driver.role->bad(s, why);
-		return false;
-	case IO_WAIT:
-	default:
-		return false;
-	}
-}
 
 static bool receive(struct ndx_session *s)
 {
@@ -161,7 +86,10 @@ static bool active(struct ndx_session *s)
 		driver_call(s);
 		return false;
 	case DIALOGUE_CONNECT:
-		connect_qp(s);
+		driver_qp_connect(s);
+		return true;
+	case DIALOGUE_PROVE:
+		driver_qp_prove(s);
 		return true;
 	case DIALOGUE_SEND:
 		return send_out(s);
@@ -223,6 +151,9 @@ void driver_go(struct ndx_session *s)
 			more = false;
 			break;
 		case DRIVER_QP:
+			driver_qp_look(s);
+			more = false;
+			break;
 		case DRIVER_ORPHAN:
 		case DRIVER_CLOSING:
 		default:
@@ -251,7 +182,8 @@ static void on_timer(void *arg)
 {
 	struct ndx_session *s = arg;
 
-	s->driver.role->timer(s);
+	if (!driver_qp_on_timer(s))
+		s->driver.role->timer(s);
 }
 
 void driver_init(struct ndx_session *s, const struct driver_role *role, struct engine *engine)

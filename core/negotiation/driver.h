@@ -20,7 +20,7 @@ enum driver_phase {
 	DRIVER_ROLE,    /* the role drives by `step` */
 	DRIVER_ACTIVE,  /* the dialogue says what is next */
 	DRIVER_POOL,    /* a task is in the pool */
-	DRIVER_QP,      /* the queue pair is connecting */
+	DRIVER_QP,      /* the queue pair is connecting, or proves its path */
 	DRIVER_ORPHAN,  /* the transport broke; waits for another one */
 	DRIVER_ENDING,  /* sends the last frame */
 	DRIVER_CLOSING, /* does nothing any more */
@@ -100,6 +100,10 @@ struct driver {
 	uint64_t called_ns; /* when the task was given to the pool */
 	struct ndx_overlapped ov;
 	struct ndxp_job qp_done;
+	bool proving;      /* ... of the proof of the path, not of connecting */
+	bool half;         /* the timer is for half of the time, see driver_qp.c, ... */
+	uint64_t whole_ns; /* ... instead of for this time */
+	bool given_up;     /* the attempt was given up, to find out what has arrived */
 	/* A connection without a connection manager, see driver_oob.c: */
 	struct oob_link *oob; /* NULL: none */
 	uint32_t oob_pending; /* bits of enum oob_event to send; atomic */
@@ -122,12 +126,8 @@ void driver_fini(struct ndx_session *s);
 void driver_go(struct ndx_session *s);
 /* The same from any thread, or out of the drive of another session: soon. */
 void driver_go_soon(struct ndx_session *s);
-/* Set the timer; UINT64_MAX: no limit. */
-void driver_set_timer(struct ndx_session *s, uint64_t deadline_ns);
 /* Give the session to the pool: for the dialogue's next call. */
 void driver_call(struct ndx_session *s);
-/* The peer's next frame, not consumed; false: none now, and *more says whether to continue. */
-bool driver_take_frame(struct ndx_session *s, struct frame *f, bool *more);
 
 /* ---- driver_task.c ---- */
 
@@ -140,6 +140,8 @@ enum driver_io driver_block(struct ndx_session *s, enum ndx_status (*io)(struct 
 
 /* ---- driver_io.c ---- */
 
+/* Set the timer; UINT64_MAX: no limit. */
+void driver_set_timer(struct ndx_session *s, uint64_t deadline_ns);
 /* Wait for an event of the transport. */
 enum driver_io driver_wait(struct ndx_session *s, uint32_t events);
 /* Why the transport is lost. */
@@ -149,6 +151,8 @@ bool driver_attach(struct ndx_session *s, int fd);
 void driver_detach(struct ndx_session *s);
 enum driver_io driver_read_frame(struct ndx_session *s, uint32_t most, struct frame *f,
                                  const char **why);
+/* The peer's next frame, not consumed; false: none now, and *more says whether to continue. */
+bool driver_take_frame(struct ndx_session *s, struct frame *f, bool *more);
 /* While a frame waits: read the header of the frame after it. IO_BAD: that one has a payload. */
 enum driver_io driver_read_behind(struct ndx_session *s, struct frame *f);
 /* Remove the current frame. */
@@ -156,6 +160,19 @@ void driver_consume(struct ndx_session *s);
 enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t length);
 /* Discard what arrives, until the peer closes. */
 enum driver_io driver_drain(struct ndx_session *s);
+
+/* ---- driver_qp.c ---- */
+
+/* Connect the queue pair to the peer's; the dialogue gets the outcome, at once or later. */
+void driver_qp_connect(struct ndx_session *s);
+/* The same for the proof of the path. */
+void driver_qp_prove(struct ndx_session *s);
+/* One of them has ended. True: drive the session further. */
+bool driver_qp_done(struct ndx_session *s);
+/* While the queue pair connects: give up if the peer has. */
+void driver_qp_look(struct ndx_session *s);
+/* True: the timer was this file's. */
+bool driver_qp_on_timer(struct ndx_session *s);
 
 /* ---- driver_oob.c; these do nothing for a session without a link ---- */
 

@@ -198,3 +198,34 @@ enum driver_io driver_drain(struct ndx_session *s)
 		st = receive_now(d, rest, sizeof(rest), &got);
 	return st == NDX_PENDING ? wait_for(d, EPOLLIN) : IO_DONE;
 }
+
+void driver_set_timer(struct ndx_session *s, uint64_t deadline_ns)
+{
+	struct driver *d = &s->driver;
+
+	d->deadline_ns = deadline_ns;
+	if (deadline_ns == UINT64_MAX) /* no limit */
+		ndxp_timer_cancel(d->engine->loop, &d->timer);
+	else
+		ndxp_timer_set(d->engine->loop, &d->timer, ndxp_ms_until(deadline_ns));
+}
+
+bool driver_take_frame(struct ndx_session *s, struct frame *f, bool *more)
+{
+	const char *why = NULL;
+
+	*more = false;
+	switch (driver_read_frame(s, s->dialogue.limits.max_message, f, &why)) {
+	case IO_DONE:
+		return true;
+	case IO_LOST:
+		*more = s->driver.role->lost(s);
+		return false;
+	case IO_BAD:
+		*more = s->driver.role->bad(s, why);
+		return false;
+	case IO_WAIT:
+	default:
+		return false;
+	}
+}

@@ -126,6 +126,10 @@ static void entry_text(const struct ndx_history_entry *e, char *text, size_t roo
 		(void)snprintf(text, room, "%10.3f ms  stage %s over, %.3f ms%s", at, stage, took,
 		               outcome);
 		break;
+	case NDX_HISTORY_PROOF:
+		(void)snprintf(text, room, "%10.3f ms  path tried out: %s, %.3f ms", at, e->text,
+		               took);
+		break;
 	case NDX_HISTORY_CALL:
 	case NDX_HISTORY_SENT:
 	case NDX_HISTORY_RECEIVED:

@@ -5,7 +5,7 @@
 
 #include <ndx/spi/byteorder.h>
 
-#define VERSION 3u
+#define VERSION 4u
 
 /* Offsets in the data of connection management. */
 enum {

@@ -20,6 +20,7 @@
 struct instance {
 	uint32_t kind;
 	uint32_t mtu; /* upper limit; 0: the port's MTU */
+	bool no_proof;
 };
 
 struct session {
@@ -76,6 +77,7 @@ static enum ndx_status create(void *plugin, const struct ndx_plugin_variant *var
 		/* "port", "256", "512", ... */
 		instance->kind = NDX_DESCRIPTION_VERBS_RC;
 		instance->mtu = values[0].number == 0 ? 0 : 128u << values[0].number;
+		instance->no_proof = values[1].number == 0;
 	}
 	*out = instance;
 	return NDX_OK;
@@ -276,6 +278,7 @@ static enum ndx_status info(void *session, const struct ndx_exchange *x, const v
 {
 	struct session *s = session;
 
+	reply->no_proof = s->instance->no_proof;
 	switch (x->round) {
 	case 0:
 		return describe(s, x, reply);
@@ -320,6 +323,10 @@ static const struct ndx_plugin_param verbs_params[] = {
          .choices = "port|256|512|1024|2048|4096",
          .initial = "port",
          .help = "path MTU in bytes, at most; port: what the port has"},
+	{.name = "proof",
+         .type = NDX_PARAM_BOOL,
+         .initial = "true",
+         .help = "try out both directions of the path in stage validate, if the peer does, too"},
 	{.name = NULL},
 };
 static const struct ndx_variant_ops verbs_ops = {.available = verbs_available,

@@ -46,6 +46,9 @@ static void close_fabric(void *arg)
 
 	(void)fi_close(&adapter->refuser->fid);
 	ofi_eq_close(&adapter->eq);
+	if (adapter->padding_mr != NULL)
+		(void)fi_close(&adapter->padding_mr->fid);
+	free(adapter->padding);
 	err = -fi_close(&adapter->domain->fid);
 	if (err != 0)
 		log_warn(err, "fi_close of a domain: %s", fi_strerror(err));

@@ -50,6 +50,7 @@ static const struct ndx_provider_ops ops = {
 	.qp_get_stats = ofi_qp_get_stats,
 	.cq_get_stats = ndxp_cq_get_stats,
 	.get_counters = ofi_get_counters,
+	.conn_prove = ofi_conn_prove,
 };
 
 static const struct ndx_spi_rank ranks[] = {

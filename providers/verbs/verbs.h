@@ -307,12 +307,15 @@ enum verbs_control {
 	VERBS_GOODBYE, /* a write into the peer's mailbox: all that this end has sent has arrived */
 	VERBS_PROBE,   /* a write into the peer's mailbox: the peer need not wait any more */
 	VERBS_ABORTED, /* a write into the peer's mailbox: the connection is aborted */
-	VERBS_KEEPALIVE, /* a write that changes nothing: does the peer answer? */
-	VERBS_SWEEP,     /* a write that changes nothing: completes the unsignaled requests */
-	VERBS_LAST,      /* a request in state ERR: it is flushed last */
-	VERBS_FIRST,     /* to a peer on ofi:verbs: this end's first message, ... */
-	VERBS_CREDIT,    /* ... the number of posted receives, ... */
-	VERBS_BELL,      /* ... and a goodbye that completes a receive */
+	VERBS_KEEPALIVE,   /* a write that changes nothing: does the peer answer? */
+	VERBS_SWEEP,       /* a write that changes nothing: completes the unsignaled requests */
+	VERBS_LAST,        /* a request in state ERR: it is flushed last */
+	VERBS_FIRST,       /* to a peer on ofi:verbs: this end's first message, ... */
+	VERBS_CREDIT,      /* ... the number of posted receives, ... */
+	VERBS_BELL,        /* ... and a goodbye that completes a receive */
+	VERBS_PROVE_SMALL, /* the proof of the path: a few bytes, ... */
+	VERBS_PROVE_MTU,   /* ... a packet of the path MTU, ... */
+	VERBS_PROVE_WHOLE, /* ... and a few bytes behind that packet */
 	VERBS_CONTROLS
 };
 

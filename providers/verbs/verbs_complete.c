@@ -254,6 +254,9 @@ static void control_done(struct verbs_qp *qp, const struct verbs_req *req, const
 	if ((int32_t)(qp->controls_at[which] - q->head) > 0)
 		complete_before(q, qp->controls_at[which]);
 	qp->controls_out &= ~bit;
+	if (qp->conn != NULL && which >= VERBS_PROVE_SMALL && which <= VERBS_PROVE_WHOLE &&
+	    qp->conn->prove_native == IBV_WC_SUCCESS)
+		qp->conn->prove_native = wc->status;
 	if (which == VERBS_CREDIT && qp->ofi != NULL && wc->status == IBV_WC_SUCCESS) {
 		verbs_ofi_tell_credits(qp); /* for receives that were posted after the write */
 		return;

@@ -69,7 +69,7 @@ static void untie_qp(struct verbs_conn *conn)
 	ndxp_lock_acquire(&qp->base.lock);
 	qp->conn = NULL;
 	ndxp_lock_release(&qp->base.lock);
-	verbs_end_watch(qp, false);
+	verbs_flush_watch(qp, false);
 	verbs_qp_bring_down(qp);
 	ndxp_lock_acquire(&qp->base.lock);
 	verbs_qp_cancel_initiator(qp);
@@ -264,7 +264,7 @@ enum ndx_status verbs_conn_complete(struct ndx_spi_conn *spi)
 	if (st != NDX_OK)
 		return st;
 	if (conn->ofi != NULL) {
-		verbs_end_watch(conn->qp, true);
+		verbs_flush_watch(conn->qp, true);
 		err = verbs_ofi_introduce(conn, NDXP_RC_FIRST_READY);
 	}
 	if (err != 0)
@@ -316,7 +316,7 @@ enum ndx_status verbs_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi
 	if (st != NDX_OK)
 		return st;
 	if (conn->ofi != NULL) {
-		verbs_end_watch(conn->qp, true);
+		verbs_flush_watch(conn->qp, true);
 		len = verbs_cm_encode_ofi(data, NDXP_RC_ACCEPT, params->private_data,
 		                          params->private_data_len, params->inbound_read_limit,
 		                          params->outbound_read_limit);

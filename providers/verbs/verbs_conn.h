@@ -162,8 +162,11 @@ struct verbs_conn {
 	bool peer_disconnected; /* rdma_cm has reported the peer's disconnect */
 	bool peer_reported;     /* PEER_DISC was reported */
 	bool dead;              /* conn_destroy was called */
+	bool proving;           /* conn_prove was called ... */
+	uint32_t proved;        /* ... and these of its writes have ended well; as controls_done */
 	/* guarded by qp->base.lock: */
-	uint32_t controls_done; /* bits of enum verbs_control */
+	uint32_t controls_done;          /* bits of enum verbs_control */
+	enum ibv_wc_status prove_native; /* of the first write of the proof that failed */
 };
 
 static inline struct verbs_conn *verbs_conn_of(struct ndx_spi_conn *conn)
@@ -171,7 +174,7 @@ static inline struct verbs_conn *verbs_conn_of(struct ndx_spi_conn *conn)
 	return container_of(conn, struct verbs_conn, spi);
 }
 
-/* ---- connections without rdma_cm (verbs_oob_path.c, verbs_oob.c) ---- */
+/* ---- connections without rdma_cm (verbs_oob_path.c, verbs_oob.c, verbs_prove.c) ---- */
 
 /* The bytes of a path MTU. */
 uint32_t verbs_oob_path_bytes(enum ibv_mtu mtu);
@@ -181,6 +184,9 @@ enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockadd
                                   struct ndx_peer_description *out);
 enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
                                       const struct ndx_peer_description *peer);
+enum ndx_status verbs_conn_prove(struct ndx_spi_conn *spi, struct ndx_spi_proof *proof);
+/* Control thread: these control requests have ended well. */
+void verbs_prove_on_done(struct verbs_conn *conn, uint32_t done);
 
 /* ---- waits for the device (verbs_flush.c); control thread ---- */
 
@@ -190,6 +196,10 @@ bool verbs_flush_begin(struct verbs_qp *qp);
 bool verbs_flush_has_begun(struct verbs_qp *qp);
 /* Read what has come back. True: nothing is outstanding any more. */
 bool verbs_flush_read(struct verbs_qp *qp);
+/* Read all completions by event from now on, or not any more: the end of the connection waits for
+ * them. With a peer on ofi:verbs: no consumer waits for control messages, and libfabric marks no
+ * message as solicited. */
+void verbs_flush_watch(struct verbs_qp *qp, bool on);
 /* A control request that is in flight must not be lost with the queue pair. True: the caller has to
  * wait for it, at most `ms`. In a callback that wait is in here. */
 bool verbs_flush_needs_control(struct verbs_qp *qp, enum verbs_control which, uint32_t ms);
@@ -213,9 +223,6 @@ void verbs_conn_oob_received(struct ndx_spi_conn *spi, enum ndx_spi_oob_message 
 void verbs_end_on_disconnected(struct verbs_conn *conn, int status);
 void verbs_end_on_work(void *arg); /* handles what completions report */
 void verbs_end_on_timer(void *arg);
-/* Read all completions by event from now on, or not any more. With a peer on ofi:verbs: no consumer
- * waits for control messages, and libfabric marks no message as solicited. */
-void verbs_end_watch(struct verbs_qp *qp, bool on);
 /* The peer has said goodbye, and does not take this end's write into its mailbox. */
 void verbs_end_goodbye_lost(struct verbs_conn *conn);
 /* The peer has said goodbye, and does not answer requests in flight. */

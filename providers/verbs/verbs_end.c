@@ -59,32 +59,6 @@ static int write_field(struct verbs_conn *conn, enum verbs_control which, enum v
 	return err;
 }
 
-static void watch_cqs(struct verbs_qp *qp, bool on)
-{
-	if (qp->watched_cqs == on)
-		return;
-	qp->watched_cqs = on;
-	verbs_cq_watch(qp->initiator_cq, on);
-	verbs_cq_watch(qp->receive_cq, on);
-}
-
-/* The end of the connection waits for completions from now on. */
-static void take_over_cqs(struct verbs_qp *qp)
-{
-	watch_cqs(qp, true);
-	verbs_cq_attend(qp->initiator_cq);
-	if (qp->receive_cq != qp->initiator_cq)
-		verbs_cq_attend(qp->receive_cq);
-}
-
-void verbs_end_watch(struct verbs_qp *qp, bool on)
-{
-	if (on)
-		take_over_cqs(qp);
-	else
-		watch_cqs(qp, false);
-}
-
 /* ---- becoming quiet ---- */
 
 /* Nothing is outstanding: separate the connection from the queue pair. */
@@ -95,7 +69,7 @@ static void detach_qp(struct verbs_conn *conn)
 	conn->qp = NULL;
 	wait_no_more(conn);
 	verbs_watch_end(conn);
-	watch_cqs(qp, false);
+	verbs_flush_watch(qp, false);
 	ndxp_lock_acquire(&qp->base.lock);
 	qp->quieting = false;
 	qp->conn = NULL;
@@ -133,7 +107,7 @@ static void end_now(struct verbs_conn *conn)
 		wait_for(conn, VERBS_WAIT_RECEIVES, VERBS_SHARED_MS);
 	else
 		wait_for(conn, VERBS_WAIT_QUIET, QUIET_MS);
-	take_over_cqs(qp);
+	verbs_flush_watch(qp, true);
 	ndxp_lock_acquire(&qp->base.lock);
 	qp->quieting = true;
 	verbs_complete_check(qp);
@@ -202,7 +176,7 @@ static void probe_peer(struct verbs_conn *conn, enum verbs_control how, enum ver
 {
 	const int err = write_field(conn, how, VERBS_FIELD_PROBED);
 
-	take_over_cqs(conn->qp);
+	verbs_flush_watch(conn->qp, true);
 	conn->probed_ms = 0;
 	conn->not_ready = verbs_counters_read(conn->adapter, VERBS_NOT_READY);
 	if (err == 0)
@@ -298,6 +272,7 @@ void verbs_end_on_work(void *arg)
 	if (conn->ofi != NULL)
 		verbs_ofi_end_check(conn);
 	on_probe_answer(conn, done);
+	verbs_prove_on_done(conn, done);
 	if (conn->wait == VERBS_WAIT_ABORTED && (done & (1u << VERBS_ABORTED)))
 		end_abort(conn);
 	else if (quiet)
@@ -453,7 +428,7 @@ void verbs_conn_drain(struct ndx_spi_conn *spi)
 	qp->draining = true;
 	verbs_wr_post_sweep(qp);
 	ndxp_lock_release(&qp->base.lock);
-	take_over_cqs(qp);
+	verbs_flush_watch(qp, true);
 	ndxp_lock_acquire(&qp->base.lock);
 	verbs_complete_check(qp);
 	waits = ndxp_queue_outstanding(&qp->base.initiator) > 0;
@@ -475,7 +450,7 @@ void verbs_conn_send_disc(struct ndx_spi_conn *spi)
 	struct verbs_conn *conn = verbs_conn_of(spi);
 
 	if (conn->qp != NULL)
-		take_over_cqs(conn->qp);
+		verbs_flush_watch(conn->qp, true);
 	if (conn->ofi != NULL && conn->qp != NULL) {
 		verbs_ofi_end_say_goodbye(conn);
 		return;
@@ -516,7 +491,7 @@ void verbs_conn_abort(struct ndx_spi_conn *spi)
 		return;
 	}
 	wait_for(conn, VERBS_WAIT_ABORTED, TELL_MS);
-	take_over_cqs(conn->qp);
+	verbs_flush_watch(conn->qp, true);
 }
 
 /* Is the first `ms` of the detach not over? */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waits for the device at the end of a connection: for a control request, and for the requests that
- * a queue pair in ERR flushes. The control thread serves all connections of the adapter, so it
- * looks once, and events or a timer let it look again. Only in a callback it waits in place: no
- * event is handled before the callback has returned.
+ * Waits for the device: for completions that no consumer polls for, for a control request at the
+ * end of a connection, and for the requests that a queue pair in ERR flushes. The control thread
+ * serves all connections of the adapter, so it looks once, and events or a timer let it look again.
+ * Only in a callback it waits in place: no event is handled before the callback has returned.
  */
 #include <sched.h>
 
@@ -11,6 +11,20 @@
 #include "verbs_conn.h"
 
 #define KILL_MS 50u /* the longest wait in place for flushed requests */
+
+void verbs_flush_watch(struct verbs_qp *qp, bool on)
+{
+	if (qp->watched_cqs != on) {
+		qp->watched_cqs = on;
+		verbs_cq_watch(qp->initiator_cq, on);
+		verbs_cq_watch(qp->receive_cq, on);
+	}
+	if (!on)
+		return;
+	verbs_cq_attend(qp->initiator_cq);
+	if (qp->receive_cq != qp->initiator_cq)
+		verbs_cq_attend(qp->receive_cq);
+}
 
 bool verbs_flush_has_begun(struct verbs_qp *qp)
 {

@@ -16,6 +16,9 @@
 #include "verbs_mailbox.h"
 
 #define BOXES 64u /* mailboxes in a region */
+/* Behind them: memory for a packet of the longest path MTU, whose content is garbage. */
+#define PACKET_AT ((size_t)BOXES * VERBS_FIELDS * sizeof(uint64_t))
+#define PACKET_MAX 4096u
 
 struct verbs_mailboxes {
 	struct ndxp_list node; /* in verbs_adapter.mailboxes */
@@ -28,7 +31,7 @@ struct verbs_mailboxes {
 static struct verbs_mailboxes *add_region(struct verbs_adapter *adapter, enum ndx_status *st)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const size_t size = (size_t)BOXES * VERBS_FIELDS * sizeof(uint64_t);
+	const size_t size = PACKET_AT + PACKET_MAX;
 	struct verbs_mailboxes *region = calloc(1, sizeof(*region));
 
 	if (region == NULL)
@@ -36,7 +39,8 @@ static struct verbs_mailboxes *add_region(struct verbs_adapter *adapter, enum nd
 	region->words = aligned_alloc(page, (size + page - 1) / page * page);
 	if (region->words == NULL)
 		goto no_memory;
-	/* at address 0, so that the peer needs only the key; that takes a page */
+	memset((uint8_t *)region->words + PACKET_AT, 0, PACKET_MAX);
+	/* at address 0, so that the peer needs only the key; that takes whole pages */
 	region->mr = ibv_reg_mr_iova(adapter->pd, region->words, size, 0,
 	                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (region->mr == NULL) {
@@ -114,7 +118,8 @@ void verbs_mailbox_close_all(struct verbs_adapter *adapter)
 	ndxp_list_init(&adapter->mailboxes);
 }
 
-/* The value that an end writes into the mailbox of the end whose first PSN is `from`. */
+/* The value that an end writes into the mailbox of the end whose first PSN is `from`. The proof of
+ * the path takes the numbers of the queue pairs instead: it has to notice a wrong PSN. */
 static uint64_t secret(uint32_t from, uint32_t to)
 {
 	return htobe64(UINT64_C(1) << 63 | (uint64_t)from << 24 | to);
@@ -128,14 +133,13 @@ bool verbs_mailbox_has(const struct verbs_conn *conn, enum verbs_field which)
 	       secret(path->own_psn, path->peer_psn);
 }
 
-struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum verbs_field which)
+static struct verbs_ctrl_write write_field(const struct verbs_conn *conn, enum verbs_field which,
+                                           uint64_t value)
 {
-	const struct verbs_numbers *path = &conn->qp->path;
 	const size_t own = (size_t)(conn->mailbox - conn->mailboxes->words) + VERBS_FIELD_OWN;
-	const size_t there = (size_t)box_of(path->peer_number) * VERBS_FIELDS + which;
+	const size_t there = (size_t)box_of(conn->qp->path.peer_number) * VERBS_FIELDS + which;
 
-	__atomic_store_n(&conn->mailbox[VERBS_FIELD_OWN], secret(path->peer_psn, path->own_psn),
-	                 __ATOMIC_RELEASE);
+	__atomic_store_n(&conn->mailbox[VERBS_FIELD_OWN], value, __ATOMIC_RELEASE);
 	return (struct verbs_ctrl_write){
 		.length = sizeof(uint64_t),
 		.lkey = conn->mailbox_mr->lkey,
@@ -143,6 +147,26 @@ struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum 
 		.from = own * sizeof(uint64_t),
 		.to = there * sizeof(uint64_t),
 	};
+}
+
+struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum verbs_field which)
+{
+	const struct verbs_numbers *path = &conn->qp->path;
+
+	return write_field(conn, which, secret(path->peer_psn, path->own_psn));
+}
+
+struct verbs_ctrl_write verbs_mailbox_proof(const struct verbs_conn *conn, enum verbs_field which)
+{
+	return write_field(conn, which,
+	                   secret(conn->qp->path.peer_number, conn->qp->native->qp_num));
+}
+
+bool verbs_mailbox_proves(const struct verbs_conn *conn, enum verbs_field which)
+{
+	return conn->qp->native != NULL &&
+	       __atomic_load_n(&conn->mailbox[which], __ATOMIC_ACQUIRE) ==
+	               secret(conn->qp->native->qp_num, conn->qp->path.peer_number);
 }
 
 /*
@@ -165,5 +189,16 @@ struct verbs_ctrl_write verbs_mailbox_noop(const struct verbs_conn *conn)
 		.rkey = conn->peer.mailbox_key,
 		.from = own * sizeof(uint64_t) + 1,
 		.to = there * sizeof(uint64_t) + 1,
+	};
+}
+
+struct verbs_ctrl_write verbs_mailbox_packet(const struct verbs_conn *conn, uint32_t length)
+{
+	return (struct verbs_ctrl_write){
+		.length = length < PACKET_MAX ? length : PACKET_MAX,
+		.lkey = conn->mailbox_mr->lkey,
+		.rkey = conn->peer.mailbox_key,
+		.from = PACKET_AT,
+		.to = PACKET_AT,
 	};
 }

@@ -12,7 +12,10 @@ enum verbs_field {
 	VERBS_FIELD_PROBED,
 	VERBS_FIELD_ABORTED,
 	VERBS_FIELD_OWN, /* the source of this end's writes */
-	VERBS_FIELDS
+	VERBS_FIELDS,
+	/* Of a connection without rdma_cm, whose goodbyes do not use the mailbox: */
+	VERBS_FIELD_SMALL = VERBS_FIELD_GOODBYE, /* a few bytes have arrived, ... */
+	VERBS_FIELD_WHOLE = VERBS_FIELD_ABORTED, /* ... and a packet of the path MTU */
 };
 
 /* For a conn with a queue pair. */
@@ -26,5 +29,13 @@ bool verbs_mailbox_has(const struct verbs_conn *conn, enum verbs_field which);
 struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum verbs_field which);
 /* The same for a byte that changes nothing; its length is 0 if the peer has no mailbox. */
 struct verbs_ctrl_write verbs_mailbox_noop(const struct verbs_conn *conn);
+
+/* The same for a field of the proof: VERBS_FIELD_SMALL, VERBS_FIELD_WHOLE. */
+struct verbs_ctrl_write verbs_mailbox_proof(const struct verbs_conn *conn, enum verbs_field which);
+/* Has the peer written this field of the proof? */
+bool verbs_mailbox_proves(const struct verbs_conn *conn, enum verbs_field which);
+/* The same for `length` bytes into memory that the peer keeps for packets of any peer. The content
+ * is garbage. */
+struct verbs_ctrl_write verbs_mailbox_packet(const struct verbs_conn *conn, uint32_t length);
 
 #endif

@@ -157,6 +157,9 @@ enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
 	conn->oob.peer_psn = peer->psn;
 	conn->oob.peer_lid = peer->lid;
 	conn->peer.mailbox_key = peer->mailbox_rkey;
+	conn->proving = false;
+	conn->proved = 0;
+	conn->prove_native = IBV_WC_SUCCESS;
 	memcpy(conn->oob.peer_gid, peer->gid, sizeof(conn->oob.peer_gid));
 	if (peer->mtu < conn->oob.mtu)
 		conn->oob.mtu = peer->mtu;

@@ -56,6 +56,7 @@ static const struct ndx_provider_ops ops = {
 	.cq_get_stats = ndxp_cq_get_stats,
 	.qp_query = verbs_qp_query,
 	.mr_register_dmabuf = verbs_mr_register_dmabuf,
+	.conn_prove = verbs_conn_prove,
 };
 
 static const struct ndx_spi_rank ranks[] = {

@@ -8,6 +8,9 @@
 bool fake_direct_broods;
 bool fake_direct_mapped;
 bool fake_direct_infiniband;
+bool fake_direct_proves;
+struct ndx_spi_proof fake_direct_proofs[2];
+uint32_t fake_direct_looks;
 
 static enum ndx_status describe(struct ndx_spi_conn *conn, const struct sockaddr_storage *near,
                                 struct ndx_peer_description *out)
@@ -25,6 +28,7 @@ static enum ndx_status describe(struct ndx_spi_conn *conn, const struct sockaddr
 	out->mtu = 1024;
 	out->lid = fake_direct_infiniband ? 3 : 0;
 	memcpy(out->gid, fake_direct_mapped ? mapped : link_local, sizeof(out->gid));
+	out->mailbox_rkey = fake_direct_proves ? 1 : 0;
 	return NDX_OK;
 }
 
@@ -76,6 +80,15 @@ static void heard(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
 		core_host.report(conn, NDX_REPORT_PEER_DISC, 0, NULL);
 }
 
+static enum ndx_status prove(struct ndx_spi_conn *conn, struct ndx_spi_proof *proof)
+{
+	if (proof != NULL) {
+		*proof = fake_direct_proofs[conn->front->passive ? 1 : 0];
+		(void)__atomic_add_fetch(&fake_direct_looks, 1, __ATOMIC_SEQ_CST);
+	}
+	return fake_direct_proves ? NDX_OK : NDX_E_NOT_SUPPORTED;
+}
+
 void fake_direct(struct ndx_adapter *adapter)
 {
 	static struct ndx_provider_ops ops;
@@ -91,5 +104,6 @@ void fake_direct(struct ndx_adapter *adapter)
 	ops.conn_send_disc = send_disc;
 	ops.conn_finish = finish;
 	ops.conn_abort = abort_link;
+	ops.conn_prove = prove;
 	adapter->ops = &ops;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include <ndx/adapter.h>
+#include <ndx/spi/provider.h>
 
 /* A goodbye is received, and not reported: the test that sets this reports it. */
 extern bool fake_direct_broods;
@@ -20,6 +21,10 @@ extern bool fake_direct_mapped;
 extern bool fake_direct_infiniband;
 
 /* From now on, for connectors to come. */
+/* The path between two ends can be proved, with this outcome: of the client, of the server. */
+extern bool fake_direct_proves;
+extern struct ndx_spi_proof fake_direct_proofs[2];
+extern uint32_t fake_direct_looks; /* atomic: how often the core has asked */
 void fake_direct(struct ndx_adapter *adapter);
 
 #endif

@@ -49,6 +49,7 @@ static void describe(struct ndx_peer_description *d)
 	memset(d->stack, 'x', (odd & 128u) != 0 ? (how & 31u) % 17u : 3);
 	d->memory.length = (how & 32u) != 0 ? UINT64_MAX : how & 16u;
 	d->memory.address = odd;
+	d->mailbox_rkey = how & 64u;
 }
 
 static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,
@@ -116,7 +117,7 @@ static const struct ndx_plugin table = {.name = "fuzz"};
 /* A frame as the parser would pass it on: its fields are in range, its payload is anything. */
 static void receive_frame(struct dialogue *x)
 {
-	struct frame f = {.type = (enum frame_type)(1 + take_byte() % 8u),
+	struct frame f = {.type = (enum frame_type)(1 + take_byte() % 9u),
 	                  .stage = x->view.stage,
 	                  .round = x->peer_round};
 	const uint8_t odd = take_byte();
@@ -156,8 +157,29 @@ static void hear_validate(struct dialogue *x)
 	f.length = frame_write_validate(bytes, &v);
 	if (odd < FRAME_VALIDATE_SIZE)
 		bytes[odd] ^= 1;
+	f.flags = odd >= 128 ? FRAME_PROVES : 0;
 	f.payload = bytes;
 	dialogue_receive(x, &f, 0);
+}
+
+static void hear_proof(struct dialogue *x)
+{
+	const uint8_t odd = take_byte();
+	uint8_t bytes[FRAME_PROOF_SIZE] = {odd & 3u, odd >> 2 & 3u, odd >> 4 & 3u, odd >> 7};
+	const struct frame f = {.type = FRAME_PROOF,
+	                        .stage = NDX_STAGE_VALIDATE,
+	                        .payload = bytes,
+	                        .length = sizeof(bytes)};
+
+	dialogue_receive(x, &f, 0);
+}
+
+static void prove(struct dialogue *x)
+{
+	const uint8_t odd = take_byte();
+	const struct frame_proof proof = {odd % 3u, odd / 3u % 3u, odd >= 128};
+
+	dialogue_proved(x, odd != 255 ? NDX_OK : NDX_E_CANCELED, &proof, "no");
 }
 
 /* What is said of a dialogue that has failed changes nothing. */
@@ -176,6 +198,8 @@ static void receive(struct dialogue *x)
 		gone(x);
 	else if (how == 254 && dialogue_restart(x) != NDX_OK)
 		dialogue_fail(x, NDX_LAYER_PLUGIN, NDX_E_NOT_SUPPORTED, true, "cannot");
+	else if (x->proving && how < 254 && how >= 100)
+		hear_proof(x);
 	else if (how < 254 && how >= 200 && x->view.stage == NDX_STAGE_VALIDATE)
 		hear_validate(x);
 	else if (how < 200)
@@ -222,6 +246,9 @@ static bool step(struct dialogue *x)
 	case DIALOGUE_CONNECT:
 		dialogue_connected(x, take_byte() != 255 ? NDX_OK : NDX_E_CONNECTION_REFUSED, "no");
 		return true;
+	case DIALOGUE_PROVE:
+		prove(x);
+		return true;
 	case DIALOGUE_SEND:
 		send_out(x);
 		return true;
@@ -255,6 +282,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dialogue_init(&x, &variant, (how & 2u) != 0 ? NDX_ROLE_SERVER : NDX_ROLE_CLIENT, 1, &limits,
 	              &history);
 	describe(&x.own);
+	x.can_prove = (how & 16u) != 0;
+	x.own.mailbox_rkey = 1;
 	dialogue_limit(&x, (how & 4u) != 0 ? 512 : FRAME_PAYLOAD_MAX);
 	/* A transport may break before the plugin was ever asked. */
 	if ((how & 8u) != 0 && dialogue_start(&x, NDX_STAGE_INFO) == NDX_OK)

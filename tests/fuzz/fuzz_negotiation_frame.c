@@ -62,6 +62,18 @@ static void validate(const struct frame *f)
 	FUZZ_HOLDS(memcmp(again, f->payload, f->length) == 0);
 }
 
+static void proof(const struct frame *f)
+{
+	uint8_t again[FRAME_PROOF_SIZE];
+	struct frame_proof proof;
+	const char *why = NULL;
+
+	if (!frame_parse_proof(f, &proof, &why))
+		return;
+	FUZZ_HOLDS(frame_write_proof(again, &proof) == f->length);
+	FUZZ_HOLDS(memcmp(again, f->payload, f->length) == 0);
+}
+
 static void payloads(const struct frame *f)
 {
 	FUZZ_HOLDS(frame_type_name(f->type)[0] != '\0' && frame_stage_name(f->stage)[0] != '\0');
@@ -69,6 +81,7 @@ static void payloads(const struct frame *f)
 	error(f);
 	welcome(f);
 	validate(f);
+	proof(f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -37,6 +37,7 @@ enum ndx_spi_report {
 	 * visible.
 	 */
 	NDX_REPORT_QUIET = 1 << 4,
+	NDX_REPORT_PROOF = 1 << 5, /**< the own writes of conn_prove have ended */
 };
 
 /**

@@ -118,6 +118,12 @@ struct ndx_exchange_reply {
 	size_t length; /**< bytes written; 0 sends an empty message */
 	/** This side needs no further message in this stage. The answer is sent all the same. */
 	bool completed;
+	/**
+	 * In any call of stage info: do not prove the path in stage validate. Where the provider
+	 * can, the two ends write into each other's mailboxes (docs/negotiation-protocol.md); a
+	 * device that cannot take such writes needs this.
+	 */
+	bool no_proof;
 	enum ndx_plugin_error error; /**< if the call fails: kind of the failure */
 	char text[160]; /**< if the call fails: one readable line; the peer gets it, too */
 };

@@ -256,6 +256,22 @@ struct ndx_spi_key {
  */
 typedef void ndx_spi_list_fn(void *arg, const struct ndx_adapter_entry *entry);
 
+/** How much of a direction of a path is proved. */
+enum ndx_spi_proved {
+	NDX_PROVED_NOTHING = 0,
+	NDX_PROVED_SMALL = 1, /**< a packet of a few bytes has arrived */
+	NDX_PROVED_WHOLE = 2, /**< so has a packet of the path MTU */
+};
+
+/** What conn_prove has found out so far. */
+struct ndx_spi_proof {
+	enum ndx_spi_proved written; /**< of the own writes the peer has acknowledged this much */
+	enum ndx_spi_proved seen;    /**< of the peer's writes this much has arrived */
+	/** NDX_PENDING: the own writes are in flight; else their end, NDX_OK or the failure. */
+	enum ndx_status status;
+	int32_t native; /**< the device's code of the failure; 0 if there is none */
+};
+
 /** Takes one counter; @p name is a string constant in lower_case. */
 typedef void ndx_spi_counter_fn(void *arg, const char *name, uint64_t value);
 
@@ -497,6 +513,25 @@ struct ndx_provider_ops {
 	/** may, with NDX_CAP_DMABUF; as mr_register, for memory of a dma-buf. */
 	enum ndx_status (*mr_register_dmabuf)(struct ndx_spi_mr *mr, int fd, uint64_t offset,
 	                                      size_t length, uint64_t iova, uint32_t flags);
+	/**
+	 * may; prove both directions of a connection whose ends were described to each other.
+	 *
+	 * [L] @p proof is NULL: only say whether this connection can be proved, NDX_OK or
+	 * NDX_E_NOT_SUPPORTED.
+	 *
+	 * [C] Else fill @p proof; called until both directions are proved, or the core gives up.
+	 * What arrives from the peer need not be reported.
+	 *
+	 * With qp_connect_peer: the first call, on the established connection, begins. The own end
+	 * writes a few bytes, a packet of the path MTU and a few bytes again into memory that the
+	 * peer keeps for that, in this order; the peer does the same. NDX_REPORT_PROOF says that
+	 * the own writes have ended well; if they fail, the connection is lost as with any request.
+	 *
+	 * Without: the messages of connecting are the proof, and the last two of them have the
+	 * length of a packet. `seen` is NDX_PROVED_SMALL when the peer's first message has arrived,
+	 * NDX_PROVED_WHOLE when its last has. Also called for an attempt that has failed.
+	 */
+	enum ndx_status (*conn_prove)(struct ndx_spi_conn *conn, struct ndx_spi_proof *proof);
 };
 
 /**

@@ -52,6 +52,10 @@ const char *ndxp_rc_cm_decode(const uint8_t *data, size_t len, enum ndxp_rc_kind
 
 #define NDXP_RC_RECORD_HEADER 20u
 #define NDXP_RC_RECORD_SIZE (NDXP_RC_RECORD_HEADER + NDXP_RC_CALLER_DATA)
+/* Between two ends on ofi:verbs READY and HELLO have this length: bytes without a meaning follow
+ * the record. So a path that does not pass packets of the path MTU, which is 4096 at most, is found
+ * before the connection is established. */
+#define NDXP_RC_FIRST_LENGTH 4096u
 
 enum ndxp_rc_first {
 	NDXP_RC_FIRST_READY = 3,  /* from the active side: the connection is complete */

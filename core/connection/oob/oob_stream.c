@@ -194,6 +194,7 @@ static bool handle_frame(struct oob_stream *os, const struct frame *f)
 	case FRAME_HELLO:
 	case FRAME_WELCOME:
 	case FRAME_DATA:
+	case FRAME_PROOF:
 	default:
 		return false;
 	}

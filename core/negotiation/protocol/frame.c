@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <ndx/spi/byteorder.h>
+#include <ndx/spi/provider.h>
 
 bool frame_name_valid(const char *name)
 {
@@ -28,6 +29,7 @@ const char *frame_type_name(enum frame_type type)
 		[FRAME_DATA] = "data",       [FRAME_VALIDATE] = "validate",
 		[FRAME_ERROR] = "error",     [FRAME_SESSION_END] = "session end",
 		[FRAME_GOODBYE] = "goodbye", [FRAME_ALIVE] = "alive",
+		[FRAME_PROOF] = "proof",
 	};
 	const size_t i = (size_t)type;
 
@@ -46,14 +48,12 @@ const char *frame_stage_name(enum ndx_stage stage)
 static bool fits(uint8_t type, uint8_t stage, uint8_t flags, const char **why)
 {
 	static const uint8_t allowed[] = {
-		[FRAME_HELLO] = FRAME_RESUMED,
-		[FRAME_WELCOME] = FRAME_RESUMED,
-		[FRAME_DATA] = FRAME_COMPLETED,
-		[FRAME_GOODBYE] = FRAME_ABORTED,
-		[FRAME_ALIVE] = 0,
+		[FRAME_HELLO] = FRAME_RESUMED,   [FRAME_WELCOME] = FRAME_RESUMED,
+		[FRAME_DATA] = FRAME_COMPLETED,  [FRAME_VALIDATE] = FRAME_PROVES,
+		[FRAME_GOODBYE] = FRAME_ABORTED, [FRAME_PROOF] = FRAME_UNCONNECTED,
 	};
 
-	if (type < FRAME_HELLO || type > FRAME_ALIVE)
+	if (type < FRAME_HELLO || type > FRAME_PROOF)
 		*why = "unknown type of frame";
 	else if (stage > NDX_STAGE_DONE)
 		*why = "unknown stage";
@@ -204,6 +204,20 @@ bool frame_parse_validate(const struct frame *f, struct frame_validate *out, con
 	return true;
 }
 
+bool frame_parse_proof(const struct frame *f, struct frame_proof *out, const char **why)
+{
+	if (!has_length(f, FRAME_PROOF_SIZE, why))
+		return false;
+	*why = "a proof of the path with unknown values";
+	if (f->payload[0] > NDX_PROVED_WHOLE || f->payload[1] > NDX_PROVED_WHOLE ||
+	    f->payload[2] > 1 || f->payload[3] != 0)
+		return false;
+	out->written = f->payload[0];
+	out->seen = f->payload[1];
+	out->denied = f->payload[2] != 0;
+	return true;
+}
+
 uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hello *hello)
 {
 	memset(out, 0, FRAME_HELLO_SIZE);
@@ -244,4 +258,13 @@ uint32_t frame_write_validate(uint8_t out[FRAME_VALIDATE_SIZE], const struct fra
 	memcpy(out + 16, v->own, sizeof(v->own));
 	memcpy(out + 32, v->peer, sizeof(v->peer));
 	return FRAME_VALIDATE_SIZE;
+}
+
+uint32_t frame_write_proof(uint8_t out[FRAME_PROOF_SIZE], const struct frame_proof *proof)
+{
+	out[0] = proof->written;
+	out[1] = proof->seen;
+	out[2] = proof->denied ? 1 : 0;
+	out[3] = 0;
+	return FRAME_PROOF_SIZE;
 }

@@ -30,11 +30,14 @@ enum frame_type {
 	FRAME_SESSION_END = 6, /* ends the session, as both sides want */
 	FRAME_GOODBYE = 7,     /* the queue pair's goodbye if there is no other way; no payload */
 	FRAME_ALIVE = 8,       /* heartbeat; no answer */
+	FRAME_PROOF = 9,       /* how far the proof of the queue pair's path got at the sender */
 };
 
-#define FRAME_COMPLETED 0x01u /* DATA: the sender's plugin needs nothing more in this stage */
-#define FRAME_RESUMED 0x02u   /* HELLO: of a session that lost its transport */
-#define FRAME_ABORTED 0x04u   /* GOODBYE: the connection is broken */
+#define FRAME_COMPLETED 0x01u   /* DATA: the sender's plugin needs nothing more in this stage */
+#define FRAME_RESUMED 0x02u     /* HELLO: of a session that lost its transport */
+#define FRAME_ABORTED 0x04u     /* GOODBYE: the connection is broken */
+#define FRAME_UNCONNECTED 0x10u /* PROOF: the sender's queue pair has not become connected */
+#define FRAME_PROVES 0x08u      /* VALIDATE: the sender proves the path if the receiver does, too */
 
 struct frame {
 	enum frame_type type;
@@ -99,6 +102,14 @@ struct frame_validate {
 };
 #define FRAME_VALIDATE_SIZE 48u
 
+/* PROOF: enum ndx_spi_proved of each direction, at the sender of the frame. */
+struct frame_proof {
+	uint8_t written; /* of its writes the peer has acknowledged this much */
+	uint8_t seen;    /* of the peer's writes this much has arrived */
+	bool denied;     /* the peer's device refused a write: no access to that memory */
+};
+#define FRAME_PROOF_SIZE 4u
+
 /* Payloads. Parse functions return false and *why, or set all of *out. Write functions return the
  * length. */
 bool frame_parse_hello(const struct frame *f, struct frame_hello *out, const char **why)
@@ -107,6 +118,8 @@ bool frame_parse_welcome(const struct frame *f, struct frame_welcome *out, const
 	NDX_PRIVATE(frame_parse_welcome);
 bool frame_parse_error(const struct frame *f, struct frame_error *out, const char **why)
 	NDX_PRIVATE(frame_parse_error);
+bool frame_parse_proof(const struct frame *f, struct frame_proof *out, const char **why)
+	NDX_PRIVATE(frame_parse_proof);
 bool frame_parse_validate(const struct frame *f, struct frame_validate *out, const char **why)
 	NDX_PRIVATE(frame_parse_validate);
 uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hello *hello)
@@ -115,6 +128,8 @@ uint32_t frame_write_welcome(uint8_t out[FRAME_WELCOME_SIZE], const struct frame
 	NDX_PRIVATE(frame_write_welcome);
 uint32_t frame_write_error(uint8_t out[FRAME_ERROR_SIZE_MAX], const struct frame_error *error)
 	NDX_PRIVATE(frame_write_error);
+uint32_t frame_write_proof(uint8_t out[FRAME_PROOF_SIZE], const struct frame_proof *proof)
+	NDX_PRIVATE(frame_write_proof);
 uint32_t frame_write_validate(uint8_t out[FRAME_VALIDATE_SIZE], const struct frame_validate *v)
 	NDX_PRIVATE(frame_write_validate);
 

@@ -70,6 +70,7 @@ enum ofi_verbs_probe {
 struct ofi_verbs_link {
 	struct ndxp_timer watch;
 	struct ofi_op ping_op;
+	struct ofi_op hello_op;
 	struct ofi_op peek_op;
 	uint32_t watch_ms;
 	uint32_t seen_head;  /* index of the oldest request at the last check, ... */
@@ -102,11 +103,13 @@ struct ofi_backend {
 	int backlog;          /* 0, or how many unread requests a listener may have */
 	bool solicited;       /* a message says whether it is solicited */
 	bool windows;
+	bool proves;      /* the first messages of a connection are as long as a packet */
 	bool tells_sizes; /* the receiver tells the lengths of its receives */
 	bool neighbours;  /* it reports a new address of a neighbour as if the connection had timed
 	                     out */
-	int taken_back;   /* native code of a time-out that says: an answer came, and the peer took the
-	                   * answer back before this end had completed the connection; 0: none */
+	/* Native code of a time-out that says: an answer came, and the peer took the answer back
+	 * before this end had completed the connection. 0: none. */
+	int taken_back;
 	bool verbs_retries; /* a request in another protocol may be of verbs, which then uses this
 	                     * one
 	                     */

@@ -181,6 +181,7 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 	enum ndx_status st;
 	int err;
 
+	ofi_prove_begin(conn);
 	ndxp_sockaddr_copy(&to, destination, len);
 	st = ofi_check_trust(conn->adapter, &to, "connect to");
 	if (st != NDX_OK)
@@ -239,7 +240,11 @@ enum ndx_status ofi_conn_complete(struct ndx_spi_conn *spi)
 
 void ofi_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *request)
 {
-	ofi_conn_of(spi)->request = (struct ofi_request *)(void *)request;
+	struct ofi_conn *conn = ofi_conn_of(spi);
+
+	conn->request = (struct ofi_request *)(void *)request;
+	ofi_prove_begin(conn);
+	ofi_prove_seen(conn, NDX_PROVED_SMALL);
 }
 
 enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_params *params)
@@ -351,6 +356,7 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 		ofi_link_break(link, 0, wrong);
 		return;
 	}
+	ofi_prove_seen(conn, NDX_PROVED_SMALL);
 	read_local_address(conn);
 	link->known = true;
 	link->stage = OFI_LINK_ANSWERED;

@@ -30,7 +30,10 @@ struct ofi_conn {
 	struct sockaddr_storage bound; /* AF_UNSPEC: not bound */
 	int reserved;                  /* socket that reserves the port, or -1 */
 	struct ofi_link *link;         /* control thread */
-	struct ofi_request *request;   /* taken, not answered yet; control thread */
+	/* What connecting has shown of the path, see ofi_prove.c; enum ndx_spi_proved, atomic. */
+	uint32_t written;
+	uint32_t seen;
+	struct ofi_request *request; /* taken, not answered yet; control thread */
 };
 
 static inline struct ofi_conn *ofi_conn_of(struct ndx_spi_conn *spi)
@@ -54,6 +57,14 @@ void ofi_conn_take(struct ndx_spi_conn *spi, struct ndx_spi_request *request);
 enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_params *params);
 enum ndx_status ofi_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len);
 void ofi_conn_abandon(struct ndx_spi_conn *spi);
+
+enum ndx_status ofi_conn_prove(struct ndx_spi_conn *spi, struct ndx_spi_proof *proof);
+/* A new attempt: nothing is known. */
+void ofi_prove_begin(struct ofi_conn *conn);
+/* A message of the peer has arrived, of this length; conn: may be NULL. Any thread. */
+void ofi_prove_seen(struct ofi_conn *conn, enum ndx_spi_proved how);
+/* The own message of the length of a packet has arrived at the peer. */
+void ofi_prove_written(struct ofi_conn *conn);
 
 void ofi_conn_drain(struct ndx_spi_conn *spi);
 void ofi_conn_cancel_initiator(struct ndx_spi_conn *spi);

@@ -330,8 +330,12 @@ void ofi_ctrl_done(struct ofi_link *link, uint8_t type, int err)
 	link->signs_of_life++;
 	switch (type) {
 	case OFI_CTRL_READY:
+		ofi_prove_written(link->conn);
 		if (link->stage == OFI_LINK_COMPLETING && !link->lost && !link->closing)
 			ofi_link_go_up(link);
+		break;
+	case OFI_CTRL_HELLO:
+		ofi_prove_written(link->conn);
 		break;
 	case OFI_CTRL_DISC:
 		if (link->conn != NULL && !link->lost)

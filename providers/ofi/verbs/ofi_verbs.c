@@ -153,18 +153,35 @@ static uint32_t vendor_of(const struct fi_info *info)
 	return (uint32_t)strtoul(device->vendor_id, NULL, 0);
 }
 
+static enum ndx_status make_padding(struct ofi_adapter *adapter)
+{
+	int err;
+
+	adapter->padding = calloc(1, NDXP_RC_FIRST_LENGTH);
+	if (adapter->padding == NULL)
+		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for first messages");
+	err = -fi_mr_reg(adapter->domain, adapter->padding, NDXP_RC_FIRST_LENGTH, FI_SEND | FI_RECV,
+	                 0, 0, 0, &adapter->padding_mr, NULL);
+	if (err != 0)
+		return fail(ofi_status_of(err), err, "no region for first messages: fi_mr_reg: %s",
+		            fi_strerror(err));
+	return NDX_OK;
+}
+
 static enum ndx_status check(struct ofi_adapter *adapter)
 {
 	/* a refusal uses the event queue */
 	const int err = -fi_pep_bind(adapter->refuser, &adapter->eq.eq->fid, 0);
 	const uint32_t vendor = vendor_of(adapter->info);
+	enum ndx_status st;
 
 	limit(adapter);
 	adapter->software = (vendor & SOFTWARE_VENDOR) == SOFTWARE_VENDOR;
 	adapter->vendor_id = adapter->software ? 0 : vendor;
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "fi_pep_bind: %s", fi_strerror(err));
-	return check_cache(adapter);
+	st = make_padding(adapter);
+	return st == NDX_OK ? check_cache(adapter) : st;
 }
 
 static void describe(const struct ifaddrs *i, struct ndx_adapter_entry *entry)
@@ -309,6 +326,7 @@ const struct ofi_backend ofi_verbs = {
 	.list = list,
 	.neighbours = true,
 	.taken_back = 1,
+	.proves = true,
 	.verbs_retries = true,
 	.asks_late = true,
 	.cm_encode = ofi_verbs_cm_encode,

@@ -44,22 +44,25 @@ void ofi_verbs_poll_soon(struct ofi_link *link)
 void ofi_verbs_attached(struct ofi_link *link)
 {
 	struct ofi_qp *qp = link->qp;
-	struct iovec iov = {link->area + OFI_VERBS_IN, NDXP_RC_RECORD_SIZE};
-	void *desc = fi_mr_desc(link->control);
+	struct ofi_adapter *adapter = link->adapter;
+	struct iovec iov[] = {{link->area + OFI_VERBS_IN, NDXP_RC_RECORD_SIZE},
+	                      {adapter->padding, NDXP_RC_FIRST_LENGTH - NDXP_RC_RECORD_SIZE}};
+	void *desc[] = {fi_mr_desc(link->control), fi_mr_desc(adapter->padding_mr)};
 	const struct fi_msg msg = {
-		.msg_iov = &iov,
-		.desc = &desc,
-		.iov_count = 1,
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = 2,
 		.context = &link->first_op,
 	};
 
 	memset(&qp->verbs.area, 0, sizeof(qp->verbs) - offsetof(struct ofi_verbs_qp, area));
 	qp->verbs.area = link->area;
-	qp->verbs.desc = desc;
+	qp->verbs.desc = desc[0];
 	qp->recalling = link->stage == OFI_LINK_CONNECTING;
 	link->verbs.watch = (struct ndxp_timer){.fn = ofi_verbs_on_watch, .arg = link};
 	link->verbs.peek_op = (struct ofi_op){OFI_OP_PEEK, 0, link};
 	link->verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, link};
+	link->verbs.hello_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_HELLO, link};
 	if (fi_recvmsg(link->ep, &msg, FI_COMPLETION) != 0)
 		log_error(0, "%s: no receive for a first message", link->adapter->backend->device);
 }
@@ -75,9 +78,12 @@ static int introduce(struct ofi_link *link, uint8_t type, const void *data, size
 		.address = (uintptr_t)(link->area + OFI_VERBS_MAIL),
 		.private_len = len,
 	};
-	struct iovec iov = {link->area + OFI_VERBS_OUT, 0};
-	void *desc = fi_mr_desc(link->control);
-	const struct fi_msg msg = {.msg_iov = &iov, .desc = &desc, .iov_count = 1, .context = op};
+	/* a peer on verbs takes the record alone */
+	const bool padded = type != OFI_CTRL_REJECT && !link->peer.is_verbs;
+	struct iovec iov[] = {{link->area + OFI_VERBS_OUT, 0}, {link->adapter->padding, 0}};
+	void *desc[] = {fi_mr_desc(link->control), fi_mr_desc(link->adapter->padding_mr)};
+	const struct fi_msg msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = padded ? 2 : 1, .context = op};
 	int err;
 
 	if (qp == NULL || !link->open || link->closing)
@@ -94,7 +100,8 @@ static int introduce(struct ofi_link *link, uint8_t type, const void *data, size
 	}
 	if (len > 0)
 		memcpy(record.private_data, data, len);
-	iov.iov_len = ndxp_rc_record_encode(&record, link->area + OFI_VERBS_OUT);
+	iov[0].iov_len = ndxp_rc_record_encode(&record, link->area + OFI_VERBS_OUT);
+	iov[1].iov_len = NDXP_RC_FIRST_LENGTH - iov[0].iov_len;
 	err = -(int)fi_sendmsg(link->ep, &msg, FI_COMPLETION);
 	link->ctrl_out += err == 0 && op->kind == OFI_OP_CTRL;
 	if (err == 0)
@@ -150,7 +157,7 @@ static const char *take_first(struct ofi_link *link, const struct ndxp_rc_record
 		return "a first message of the wrong type";
 	take_introduction(link, record);
 	if (passive) {
-		if (introduce(link, OFI_CTRL_HELLO, NULL, 0, &link->adapter->silent) != 0)
+		if (introduce(link, OFI_CTRL_HELLO, NULL, 0, &link->verbs.hello_op) != 0)
 			return "the link was lost";
 		return ofi_ctrl_handle(link, &word);
 	}
@@ -173,7 +180,10 @@ void ofi_verbs_first(struct ofi_link *link, const struct fi_cq_data_entry *e)
 		return;
 	link->open = true; /* even if the event is still in the event queue */
 	ofi_count(&link->adapter->counts.ctrl_received);
-	wrong = ndxp_rc_record_decode(link->area + OFI_VERBS_IN, e->len, &record);
+	ofi_prove_seen(link->conn, NDX_PROVED_WHOLE);
+	wrong = ndxp_rc_record_decode(
+		link->area + OFI_VERBS_IN,
+		e->len == NDXP_RC_FIRST_LENGTH ? NDXP_RC_RECORD_HEADER : e->len, &record);
 	if (wrong == NULL)
 		wrong = take_first(link, &record);
 	if (wrong != NULL)

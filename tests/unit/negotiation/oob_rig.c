@@ -15,7 +15,7 @@ int parting;
 static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
                              size_t length, struct ndx_exchange_reply *reply)
 {
-	int is_to_be = 1; /* not 0, which the test may set at any time */
+	int is_to_be = 1; /* never from 0, which the test may set at any time */
 
 	if (x->role == NDX_ROLE_CLIENT)
 		(void)__atomic_compare_exchange_n(&stuck, &is_to_be, 2, false, __ATOMIC_SEQ_CST,
@@ -33,8 +33,35 @@ static enum ndx_status done(void *session, const struct ndx_exchange *x, const v
 	return same_ready(session, x, peer, length, reply);
 }
 
-static const struct ndx_variant_ops ops = {
-	.info = same_info, .ready = ready, .done = done, .reset = same_reset};
+int ending;
+
+static enum ndx_status begin_session(void *instance, const struct ndx_exchange *x, void **session,
+                                     struct ndx_exchange_reply *reply)
+{
+	(void)x;
+	(void)reply;
+	*session = instance;
+	return NDX_OK;
+}
+
+static void end_session(void *session)
+{
+	int wanted = 1;
+
+	(void)session;
+	if (!__atomic_compare_exchange_n(&ending, &wanted, 2, false, __ATOMIC_SEQ_CST,
+	                                 __ATOMIC_SEQ_CST))
+		return;
+	while (__atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 0)
+		(void)poll(NULL, 0, 1);
+}
+
+static const struct ndx_variant_ops ops = {.begin = begin_session,
+                                           .end = end_session,
+                                           .info = same_info,
+                                           .ready = ready,
+                                           .done = done,
+                                           .reset = same_reset};
 static const struct ndx_plugin_variant only = {.name = "as-it-is", .help = "test", .ops = &ops};
 static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
                                          .size = sizeof(struct ndx_plugin),
@@ -47,6 +74,7 @@ static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
 /* ---- two ends, and the session between them ---- */
 
 uint32_t stage_ms;
+enum ndx_stage held_stage = NDX_STAGE_READY;
 bool managed;
 
 static void open_end(struct end *e)
@@ -84,10 +112,12 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 
 static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage stage)
 {
-	const struct rig *r = arg;
+	struct rig *r = arg;
 
 	(void)session;
-	while (stage == NDX_STAGE_READY && __atomic_load_n(&r->held, __ATOMIC_SEQ_CST) != 0)
+	if (stage == NDX_STAGE_INFO)
+		__atomic_store_n(&r->informed, 1, __ATOMIC_SEQ_CST);
+	while (stage == held_stage && __atomic_load_n(&r->held, __ATOMIC_SEQ_CST) != 0)
 		(void)poll(NULL, 0, 1);
 }
 

@@ -20,6 +20,9 @@ extern int stuck; /* atomic: 1: is to be stuck, 2: is */
 /* The client's stage done has begun. */
 extern int parting; /* atomic */
 
+/* Atomic: 1: the plugin's next `end` is to last; 2: it does, until 0. */
+extern int ending;
+
 struct end {
 	struct ndx_adapter *adapter;
 	struct ndx_cq *cq;
@@ -37,12 +40,14 @@ struct rig {
 	struct end a;               /* the client's */
 	struct end b;               /* the server's */
 	struct ndx_session *theirs; /* the server's session */
-	int held;   /* atomic: the server's callback does not come back from stage ready */
-	int closed; /* atomic: sessions of the server's */
+	int held;     /* atomic: the server's callback for `held_stage` does not come back */
+	int informed; /* atomic: stage info of the server's session is over */
+	int closed;   /* atomic: sessions of the server's */
 };
 
 /* Of the next server's stages; 0: the default. */
 extern uint32_t stage_ms;
+extern enum ndx_stage held_stage; /* ready, unless a test changes it */
 /* The next ends have a connection manager. */
 extern bool managed;
 

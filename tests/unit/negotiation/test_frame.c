@@ -25,7 +25,7 @@ static void what_was_written_is_read(void **state)
 	size_t used = 0;
 
 	(void)state;
-	for (int type = FRAME_HELLO; type <= FRAME_ALIVE; type++) {
+	for (int type = FRAME_HELLO; type <= FRAME_PROOF; type++) {
 		const size_t length = make(bytes, (enum frame_type)type, 33);
 
 		assert_int_equal(frame_parse(bytes, sizeof(bytes), MOST, &f, &used, &why),
@@ -81,7 +81,7 @@ static void each_wrong_field_is_refused(void **state)
 		{0, 'n', "not a frame: the peer speaks another protocol"},
 		{4, 2, "another version of the protocol"},
 		{5, 0, "unknown type of frame"},
-		{5, FRAME_ALIVE + 1, "unknown type of frame"},
+		{5, FRAME_PROOF + 1, "unknown type of frame"},
 		{6, 4, "unknown stage"},
 		{7, 0x02, "unknown flag"},
 		{12, 1, "reserved bytes are not zero"},

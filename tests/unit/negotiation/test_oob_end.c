@@ -103,6 +103,58 @@ static void a_lost_transport_is_not_replaced(void **state)
 	rig_down(&r);
 }
 
+static void *close_session(void *session)
+{
+	ndx_session_close(session);
+	return NULL;
+}
+
+/* While the plugin ends the session, goodbyes of the connection pass. */
+static void goodbyes_pass_while_the_plugin_ends(void **state)
+{
+	pthread_t thread;
+	struct rig r;
+
+	(void)state;
+	rig_run(&r);
+	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_create(&thread, NULL, close_session, r.session), 0);
+	r.session = NULL;
+	while (__atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 2)
+		(void)poll(NULL, 0, 1);
+	disconnect_both(&r.b, &r.a);
+	assert_int_equal(__atomic_load_n(&ending, __ATOMIC_SEQ_CST), 2);
+	__atomic_store_n(&ending, 0, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	rig_down(&r);
+}
+
+/* The client connects its queue pair; the server does not yet, and the transport is lost. The
+ * client does not wait until the time for the stage is over. */
+static void a_lost_transport_ends_the_connecting(void **state)
+{
+	pthread_t thread;
+	struct rig r;
+	void *st;
+
+	(void)state;
+	managed = true;
+	held_stage = NDX_STAGE_INFO;
+	rig_up(&r);
+	managed = false;
+	__atomic_store_n(&r.held, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_create(&thread, NULL, run_session, r.session), 0);
+	await(&r.informed);
+	while (__atomic_load_n(&r.session->driver.phase, __ATOMIC_SEQ_CST) != DRIVER_QP)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(shutdown(r.session->driver.fd, SHUT_RD), 0);
+	assert_int_equal(pthread_join(thread, &st), 0);
+	assert_int_equal((intptr_t)st, NDX_E_CONNECTION_ABORTED);
+	__atomic_store_n(&r.held, 0, __ATOMIC_SEQ_CST);
+	held_stage = NDX_STAGE_READY;
+	rig_down(&r);
+}
+
 /* What was connected may be gone before the session that did it. */
 static void the_connection_may_go_first(void **state)
 {
@@ -229,6 +281,8 @@ int main(void)
 		cmocka_unit_test(the_servers_end_is_an_abort),
 		cmocka_unit_test(an_abort_is_reported),
 		cmocka_unit_test(a_lost_transport_is_not_replaced),
+		cmocka_unit_test(goodbyes_pass_while_the_plugin_ends),
+		cmocka_unit_test(a_lost_transport_ends_the_connecting),
 		cmocka_unit_test(the_connection_may_go_first),
 		cmocka_unit_test(a_peer_that_never_connects_is_given_up),
 		cmocka_unit_test(a_cancelled_session_takes_its_connection_along),

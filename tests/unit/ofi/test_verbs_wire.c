@@ -49,7 +49,7 @@ static void connection_data_come_out_as_they_went_in(void **state)
 
 static void connection_data_have_their_documented_layout(void **state)
 {
-	static const uint8_t expected[] = {'N', 'v', 0x32, 1, 3, 255, 0, 1};
+	static const uint8_t expected[] = {'N', 'v', 0x42, 1, 3, 255, 0, 1};
 	struct ofi_cm cm = sample_cm(1);
 	uint8_t bytes[NDXP_RC_CM_REJECT];
 
@@ -83,7 +83,7 @@ static void spoilt_connection_data_are_refused(void **state)
 	assert_cm_refused(0, 'X');
 	assert_cm_refused(1, 'X');
 	assert_cm_refused(2, 0x22); /* version */
-	assert_cm_refused(2, 0x31); /* kind */
+	assert_cm_refused(2, 0x41); /* kind */
 	assert_cm_refused(3, 5);    /* one byte more than the message has */
 	for (size_t n = 0; n < len; n++)
 		assert_non_null(ofi_verbs_cm_decode(bytes, n, OFI_CM_ACCEPT, &out));

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The queue pair of a session in stage validate: it connects, then proves its path. Loop thread. */
+#include <stdio.h>
+
+#include <ndx/spi/log.h>
+#include <ndx/spi/system.h>
+#include "connection.h"
+#include "session.h"
+
+#define PROOF_MS 3000u
+
+/* On the adapter's control thread. */
+static void on_qp_callback(struct ndx_overlapped *ov)
+{
+	struct ndx_session *s = ov->context;
+
+	ndxp_loop_post(s->driver.engine->loop, &s->driver.qp_done);
+}
+
+/* Whether connecting itself proves the path: then both ends stop half-way through the time that is
+ * left for the stage, to tell each other what has arrived. */
+static bool connecting_proves(struct ndx_session *s)
+{
+	return s->dialogue.own.kind == NDX_DESCRIPTION_RENDEZVOUS && !s->dialogue.no_proof &&
+	       conn_can_prove(s->attr.connector);
+}
+
+static void set_half_time(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	const uint64_t now = ndxp_now_ns();
+
+	d->whole_ns = d->deadline_ns;
+	if (d->whole_ns != UINT64_MAX && d->whole_ns > now)
+		driver_set_timer(s, now + (d->whole_ns - now) / 2);
+	d->half = true;
+}
+
+void driver_qp_connect(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	enum ndx_status st = driver_oob_open(s);
+	char text[DESCRIBE_CAUSE + 64];
+
+	d->given_up = false;
+	if (st == NDX_OK && s->attr.connector != NULL) {
+		d->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = s};
+		st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &d->ov);
+	}
+	if (st == NDX_PENDING) {
+		d->phase = DRIVER_QP;
+		if (connecting_proves(s))
+			set_half_time(s);
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %.127s",
+	               ndx_last_error());
+	dialogue_connected(&s->dialogue, st, text);
+}
+
+static void give_up(struct ndx_session *s)
+{
+	if (s->driver.given_up)
+		return;
+	s->driver.given_up = true;
+	(void)ndx_connector_cancel(s->attr.connector);
+}
+
+bool driver_qp_on_timer(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->phase != DRIVER_QP || !d->half)
+		return false;
+	give_up(s);
+	return true;
+}
+
+void driver_qp_look(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	struct frame f = {.type = FRAME_ALIVE};
+	const char *why;
+
+	if (d->proving || d->fd < 0 || d->oob != NULL)
+		return;
+	switch (driver_read_frame(s, s->dialogue.limits.max_message, &f, &why)) {
+	case IO_WAIT:
+		break;
+	case IO_DONE:
+		if (f.type == FRAME_ERROR || (d->half && f.type == FRAME_PROOF))
+			give_up(s);
+		break;
+	case IO_LOST:
+	case IO_BAD:
+	default:
+		give_up(s);
+	}
+}
+
+/* The peer gave up first, so that this end did: the peer's word, or its silence, is the outcome. */
+static bool take_last_word(struct ndx_session *s)
+{
+	struct frame f;
+	bool more;
+
+	if (!driver_take_frame(s, &f, &more))
+		return more;
+	dialogue_receive(&s->dialogue, &f, ndxp_now_ns());
+	driver_consume(s);
+	return true;
+}
+
+/* Both ends have to tell each other the outcome before the time for the stage is over. */
+static uint32_t proof_ms(const struct driver *d)
+{
+	const uint64_t left =
+		d->deadline_ns == UINT64_MAX ? UINT64_MAX : ndxp_ms_until(d->deadline_ns);
+
+	return left / 2 < PROOF_MS ? (uint32_t)(left / 2) : PROOF_MS;
+}
+
+void driver_qp_prove(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	char text[DESCRIBE_CAUSE + 64];
+	enum ndx_status st;
+
+	d->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = s};
+	st = conn_prove(s->attr.connector, proof_ms(d), &d->ov);
+	if (st == NDX_PENDING) {
+		d->proving = true;
+		d->phase = DRIVER_QP;
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "the path cannot be proved: %.127s", ndx_last_error());
+	dialogue_proved(&s->dialogue, st, NULL, text);
+}
+
+static void on_proof_done(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	const enum ndx_status st = d->over ? NDX_E_IO_TIMEOUT : d->ov.status;
+	const struct frame_proof proof = {
+		.written = CONN_PROOF_WRITTEN(d->ov.information),
+		.seen = CONN_PROOF_SEEN(d->ov.information),
+		.denied = (d->ov.information & CONN_PROOF_DENIED) != 0,
+	};
+
+	d->proving = false;
+	if (d->given_up && st == NDX_OK) {
+		dialogue_unconnected(&s->dialogue, &proof);
+		return;
+	}
+	dialogue_proved(&s->dialogue, st, &proof,
+	                st == NDX_E_CANCELED ? "cancelled" : "the path was not proved in time");
+}
+
+/* True: the path may be the cause of the failure. */
+static bool end_half_time(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (!d->half)
+		return false;
+	d->half = false;
+	driver_set_timer(s, d->whole_ns);
+	if (d->over || (d->ov.status == NDX_E_CANCELED && !d->given_up))
+		return false;
+	d->given_up = d->ov.status == NDX_E_CANCELED || d->ov.status == NDX_E_IO_TIMEOUT ||
+	              d->ov.status == NDX_E_HOST_UNREACHABLE ||
+	              d->ov.status == NDX_E_NETWORK_UNREACHABLE ||
+	              d->ov.status == NDX_E_CONNECTION_ABORTED;
+	return d->given_up;
+}
+
+bool driver_qp_done(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	const bool takes = d->role->takes_late && d->ov.status != NDX_E_CANCELED;
+	const enum ndx_status st = d->over && !takes ? NDX_E_IO_TIMEOUT : d->ov.status;
+	char text[DESCRIBE_CAUSE + 64];
+	char cause[DESCRIBE_CAUSE];
+
+	if (d->proving) {
+		on_proof_done(s);
+		return true;
+	}
+	if (end_half_time(s)) {
+		driver_qp_prove(s);
+		return true;
+	}
+	if (d->given_up && d->ov.status == NDX_E_CANCELED && !d->over)
+		return take_last_word(s);
+	d->given_up = false;
+	s->dialogue.can_prove = conn_can_prove(s->attr.connector);
+	if (st == NDX_E_IO_TIMEOUT)
+		(void)snprintf(text, sizeof(text), "%s", d->role->late);
+	else if (st == NDX_E_CANCELED)
+		(void)snprintf(text, sizeof(text), "cancelled");
+	else
+		(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %s",
+		               describe_cause(s->attr.connector, cause));
+	dialogue_connected(&s->dialogue, st, text);
+	return !(d->over && takes) || d->role->returned(s);
+}
