@@ -47,7 +47,8 @@ struct ndx_session_resources {
 struct ndx_negotiation_server_events {
 	/**
 	 * may: a client asks for a session; fill in what it is to be connected to. On failure the
-	 * client is refused with the returned status, and `closed` is not called.
+	 * client is refused, with the returned status in the server's log and in the text of the
+	 * client's error, whose status is NDX_E_REMOTE_ERROR. `closed` is not called then.
 	 */
 	enum ndx_status (*open)(void *arg, struct ndx_session *session,
 	                        struct ndx_session_resources *resources);

@@ -15,11 +15,14 @@ static void open_session(struct client *c)
 	struct ndx_session_attr *attr = &c->session.attr;
 	struct ndx_session_resources r = {.inbound_read_limit = 16, .outbound_read_limit = 16};
 	enum ndx_status st = NDX_OK;
+	char text[160];
 
 	if (e->open != NULL)
 		st = e->open(e->arg, &c->session, &r);
 	if (st != NDX_OK) {
-		dialogue_fail(d, NDX_LAYER_FRAMEWORK, st, true, "the server has no room for it");
+		(void)snprintf(text, sizeof(text), "the server's program refuses the session: %s",
+		               ndx_status_name(st));
+		dialogue_fail(d, NDX_LAYER_FRAMEWORK, st, true, text);
 		return;
 	}
 	c->opened = true;

@@ -362,7 +362,7 @@ void case_negotiated_calls_that_the_server_refuses(struct check *c)
 
 	if (open_all(&h, c, &x, &address)) {
 		x.want = NDX_E_REMOTE_ERROR;
-		x.text = "the server has no room for it";
+		x.text = "the server's program refuses the session: NDX_E_";
 		x.call = RUN;
 		(void)fails_alike(&x);
 		x.call = NDX_STAGE_INFO;

@@ -427,7 +427,7 @@ static void refusals_say_why(void **state)
 	add(&r->told.refuse);
 	s = client(r, 0);
 	assert_int_equal(ndx_session_run(s), NDX_E_REMOTE_ERROR);
-	says("the server has no room for it");
+	says("the server's program refuses the session: NDX_E_INSUFFICIENT_RESOURCES");
 	ndx_session_close(s);
 	stop_server(r);
 }
