@@ -123,6 +123,24 @@ void conn_cancel(struct ndx_connector *c)
 	ndxp_loop_call(c->adapter->loop, cancel_on_loop, c);
 }
 
+static void cancel_attempt_on_loop(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	catch_up(c);
+	adapter_lock(c->adapter);
+	if (c->phase == CONN_UP)
+		conn_proof_cancel(c);
+	else
+		cancel_all(c);
+	adapter_unlock(c->adapter);
+}
+
+void conn_cancel_attempt(struct ndx_connector *c)
+{
+	ndxp_loop_call(c->adapter->loop, cancel_attempt_on_loop, c);
+}
+
 struct withdraw_call {
 	struct ndx_connector *c;
 	struct ndx_overlapped *ov;

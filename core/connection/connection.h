@@ -332,12 +332,15 @@ struct conn_proof;
 
 /* Whether the provider proves the path of this connection. Any thread, lock not held. */
 bool conn_can_prove(const struct ndx_connector *c) NDX_PRIVATE(conn_can_prove);
-/* Prove both directions of a connection that is up; the peer has to do the same. Completes with
- * NDX_OK and `information` as below, at the latest after `ms`, also if the connection breaks.
- * After an attempt that has failed: completes with what is known. NDX_E_CANCELED: cancelled, or
- * closed. Any thread, lock not held. */
-enum ndx_status conn_prove(struct ndx_connector *c, uint32_t ms, struct ndx_overlapped *ov)
-	NDX_PRIVATE(conn_prove);
+/* Prove both directions of a connection that is up, by the numbers that this end writes and that
+ * the peer does, which has to do the same. Completes with NDX_OK and `information` as below, at the
+ * latest after `ms`, also if the connection ends. After an attempt that has failed: completes with
+ * what is known. NDX_E_CANCELED: cancelled, or closed. Any thread, lock not held. */
+enum ndx_status conn_prove(struct ndx_connector *c, uint64_t write, uint64_t expect, uint32_t ms,
+                           struct ndx_overlapped *ov) NDX_PRIVATE(conn_prove);
+/* Cancel an attempt to connect, or the proof. Calls on an established connection, for example
+ * notify_disconnect, go on. Any thread, lock not held. */
+void conn_cancel_attempt(struct ndx_connector *c) NDX_PRIVATE(conn_cancel_attempt);
 /* The `information`: how far the own writes got, what arrived of the peer's, and whether the peer's
  * device refused access. */
 #define CONN_PROOF_WRITTEN(information) ((information)&3u) /* enum ndx_spi_proved */

@@ -171,7 +171,6 @@ static void went_over(struct ndx_connector *c)
 	ndxp_timer_cancel(c->adapter->loop, &c->drain_timer);
 	ndxp_timer_cancel(c->adapter->loop, &c->disconnect_timer);
 	c->native->qp = NULL;
-	conn_proof_cancel(c);
 	conn_oob_end(c);
 	if (!good)
 		conn_log_failure(c, "aborted", &result);
@@ -215,6 +214,9 @@ void conn_step(struct ndx_connector *c, enum disconnect_event ev)
 		c->peer_disc = true;
 	actions = disconnect_step(&c->machine, ev);
 	note_step(c, before, ev, actions);
+	/* the actions separate the provider's half from the queue pair */
+	if (disconnect_get_state(&c->machine) != DISCONNECT_STATE_UP)
+		conn_proof_end(c);
 	if (!was_over && disconnect_is_over(&c->machine))
 		went_over(c);
 	for (unsigned i = 0; i < DISCONNECT_ACTIONS; i++) {
@@ -439,10 +441,7 @@ static void take_reports(struct ndx_connector *c, uint32_t reports)
 			take_established(c, &lost, NULL);
 		return;
 	}
-	/* the end of the connection separates the provider's half from the queue pair */
-	if (reports & NDX_REPORT_ABORT)
-		conn_proof_end(c);
-	else if (reports & NDX_REPORT_PROOF)
+	if (reports & NDX_REPORT_PROOF)
 		conn_proof_look(c);
 	for (size_t i = 0; i < sizeof(report_events) / sizeof(report_events[0]); i++) {
 		if (reports & report_events[i].bit)

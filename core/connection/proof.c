@@ -10,12 +10,17 @@
 
 /* Nothing reports that the peer's writes have arrived. The peer begins at about the same time. */
 #define LOOK_MS 1u
+#define LOOKS 50u        /* at that distance, ... */
+#define LOOK_MOST_MS 16u /* ... then at this one */
 
 struct conn_proof {
 	struct ndx_connector *connector;
 	struct ndx_overlapped *ov;
+	uint64_t write;
+	uint64_t expect;
 	uint64_t deadline_ns;
 	struct ndxp_timer timer;
+	uint32_t looks;
 	bool begun;
 };
 
@@ -25,7 +30,7 @@ bool conn_can_prove(const struct ndx_connector *c)
 	bool can;
 
 	adapter_lock(c->adapter);
-	can = ops->conn_prove != NULL && ops->conn_prove(c->native, NULL) == NDX_OK;
+	can = ops->conn_prove != NULL && ops->conn_prove(c->native, 0, 0, NULL) == NDX_OK;
 	adapter_unlock(c->adapter);
 	return can;
 }
@@ -54,11 +59,12 @@ static void look(struct ndx_connector *c, bool last)
 			complete(c, NDX_OK, 0, 0);
 		return;
 	}
-	st = c->adapter->ops->conn_prove(c->native, &found);
+	st = c->adapter->ops->conn_prove(c->native, c->proof->write, c->proof->expect, &found);
 	last = last || st != NDX_OK || (found.status != NDX_OK && found.status != NDX_PENDING) ||
 	       ndxp_now_ns() >= c->proof->deadline_ns;
 	if (!last && (found.status == NDX_PENDING || found.seen != NDX_PROVED_WHOLE)) {
-		ndxp_timer_set(c->adapter->loop, &c->proof->timer, LOOK_MS);
+		ndxp_timer_set(c->adapter->loop, &c->proof->timer,
+		               c->proof->looks++ < LOOKS ? LOOK_MS : LOOK_MOST_MS);
 		return;
 	}
 	information = (uint32_t)found.written | (uint32_t)found.seen << 2;
@@ -100,7 +106,8 @@ void conn_proof_cancel(struct ndx_connector *c)
 		complete(c, NDX_E_CANCELED, 0, 0);
 }
 
-enum ndx_status conn_prove(struct ndx_connector *c, uint32_t ms, struct ndx_overlapped *ov)
+enum ndx_status conn_prove(struct ndx_connector *c, uint64_t write, uint64_t expect, uint32_t ms,
+                           struct ndx_overlapped *ov)
 {
 	struct conn_proof *proof = calloc(1, sizeof(*proof));
 	enum ndx_status st = NDX_OK;
@@ -109,6 +116,8 @@ enum ndx_status conn_prove(struct ndx_connector *c, uint32_t ms, struct ndx_over
 		return fail(NDX_E_NO_MEMORY, 0, "no memory for the proof of the path");
 	proof->connector = c;
 	proof->ov = ov;
+	proof->write = write;
+	proof->expect = expect;
 	proof->deadline_ns = ndxp_deadline(ms);
 	proof->timer = (struct ndxp_timer){.fn = on_timer, .arg = proof};
 	adapter_lock(c->adapter);

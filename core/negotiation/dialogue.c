@@ -100,6 +100,9 @@ static void begin_stage(struct dialogue *x)
 	x->have_data = false;
 	x->proving = false;
 	x->unconnected = false;
+	x->announcing = false;
+	x->announced = false;
+	x->peer_connects = false;
 	x->stage_ns = ndxp_now_ns();
 	x->next = x->view.stage == NDX_STAGE_VALIDATE ? DIALOGUE_CONNECT : DIALOGUE_CALL;
 }
@@ -309,6 +312,18 @@ void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *
 	x->next = DIALOGUE_SEND;
 }
 
+void dialogue_announce(struct dialogue *x)
+{
+	const struct frame f = {.type = FRAME_ALIVE, .stage = NDX_STAGE_VALIDATE};
+
+	if (!make_out(x, 0))
+		return;
+	frame_write_header(x->out, &f);
+	x->out_length = FRAME_HEADER;
+	x->announcing = true;
+	x->next = DIALOGUE_SEND;
+}
+
 static void send_proof(struct dialogue *x, const struct frame_proof *proof, uint8_t flags)
 {
 	struct frame f = {.type = FRAME_PROOF, .stage = NDX_STAGE_VALIDATE, .flags = flags};
@@ -351,6 +366,12 @@ void dialogue_sent(struct dialogue *x)
 	       NULL);
 	free(x->out);
 	x->out = NULL;
+	if (x->announcing) {
+		x->announcing = false;
+		x->announced = true;
+		x->next = DIALOGUE_CONNECT;
+		return;
+	}
 	if (x->own_completed && x->peer_completed)
 		end_stage(x);
 	else
@@ -467,7 +488,8 @@ static void receive_proof(struct dialogue *x, const struct frame *f)
 	struct frame_proof proof;
 	const char *bad;
 
-	if (!alone && (!x->proving || !x->own_completed)) {
+	if ((!alone && (!x->proving || !x->own_completed)) ||
+	    ((f->flags & FRAME_UNCONNECTED) != 0 && x->proving && !x->unconnected)) {
 		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true,
 		              "the peer proves the path at the wrong time");
 		return;
@@ -505,6 +527,8 @@ void dialogue_receive(struct dialogue *x, const struct frame *f, uint64_t since_
 	record(x, NDX_HISTORY_RECEIVED, f->length, NDX_OK, since_ns, frame_type_name(f->type));
 	switch (f->type) {
 	case FRAME_ALIVE:
+		x->peer_connects = x->peer_connects || (f->stage == NDX_STAGE_VALIDATE &&
+		                                        x->view.stage == NDX_STAGE_VALIDATE);
 		return;
 	case FRAME_DATA:
 		receive_data(x, f);

@@ -62,6 +62,9 @@ struct dialogue {
 	bool no_proof;            /* ... but its variant does not want that */
 	bool proving;             /* both ends do; until the peer's proof has come */
 	bool unconnected;         /* the own queue pair has not become connected */
+	bool announcing;          /* the frame that says that it connects is being sent, ... */
+	bool announced;           /* ... or was sent */
+	bool peer_connects;       /* the peer has said the same */
 	struct frame_proof proof; /* the own one */
 	uint64_t proof_ns;        /* when it began */
 };
@@ -83,6 +86,8 @@ enum ndx_status dialogue_restart(struct dialogue *x);
 
 void dialogue_call(struct dialogue *x);
 void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *text);
+/* Before connecting: tell the peer that it begins; then DIALOGUE_CONNECT comes again. */
+void dialogue_announce(struct dialogue *x);
 /* The same after an attempt that led to no connection: the peer's proof tells where packets are
  * lost. For queue pairs whose connecting is the proof. */
 void dialogue_unconnected(struct dialogue *x, const struct frame_proof *proof);

@@ -100,8 +100,9 @@ struct driver {
 	uint64_t called_ns; /* when the task was given to the pool */
 	struct ndx_overlapped ov;
 	struct ndxp_job qp_done;
-	bool proving;      /* ... of the proof of the path, not of connecting */
-	bool half;         /* the timer is for half of the time, see driver_qp.c, ... */
+	bool proving;      /* `ov` is of the proof of the path, not of connecting */
+	bool half;         /* connecting is the proof, see driver_qp.c ... */
+	bool halving;      /* ... and the timer is for half of the time, ... */
 	uint64_t whole_ns; /* ... instead of for this time */
 	bool given_up;     /* the attempt was given up, to find out what has arrived */
 	/* A connection without a connection manager, see driver_oob.c: */

@@ -25,34 +25,44 @@ static bool connecting_proves(struct ndx_session *s)
 	       conn_can_prove(s->attr.connector);
 }
 
-static void set_half_time(struct ndx_session *s)
+/* Both ends connect from now on. */
+static void begin_half_time(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 	const uint64_t now = ndxp_now_ns();
 
+	if (!d->half || d->halving)
+		return;
+	d->halving = true;
 	d->whole_ns = d->deadline_ns;
 	if (d->whole_ns != UINT64_MAX && d->whole_ns > now)
 		driver_set_timer(s, now + (d->whole_ns - now) / 2);
-	d->half = true;
 }
 
 void driver_qp_connect(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
-	enum ndx_status st = driver_oob_open(s);
+	const bool half = s->attr.connector != NULL && connecting_proves(s);
 	char text[DESCRIBE_CAUSE + 64];
+	enum ndx_status st;
 
+	if (half && !s->dialogue.announced) {
+		dialogue_announce(&s->dialogue);
+		return;
+	}
 	d->given_up = false;
+	d->half = half;
+	d->halving = false;
+	st = driver_oob_open(s);
 	if (st == NDX_OK && s->attr.connector != NULL) {
 		d->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = s};
 		st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &d->ov);
 	}
 	if (st == NDX_PENDING) {
 		d->phase = DRIVER_QP;
-		if (connecting_proves(s))
-			set_half_time(s);
 		return;
 	}
+	d->half = false;
 	(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %.127s",
 	               ndx_last_error());
 	dialogue_connected(&s->dialogue, st, text);
@@ -63,38 +73,58 @@ static void give_up(struct ndx_session *s)
 	if (s->driver.given_up)
 		return;
 	s->driver.given_up = true;
-	(void)ndx_connector_cancel(s->attr.connector);
+	conn_cancel_attempt(s->attr.connector);
 }
 
 bool driver_qp_on_timer(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 
-	if (d->phase != DRIVER_QP || !d->half)
+	if (d->phase != DRIVER_QP || !d->halving)
 		return false;
 	give_up(s);
 	return true;
 }
 
+/* Whether the peer's frame ends the attempt. */
+static bool is_last_word(struct ndx_session *s, const struct frame *f)
+{
+	const struct driver *d = &s->driver;
+	struct frame behind;
+
+	if (f->type == FRAME_ERROR || (d->half && f->type == FRAME_PROOF))
+		return true;
+	/* a frame that waits for the queue pair: has the peer gone since? */
+	return driver_read_behind(s, &behind) == IO_LOST;
+}
+
 void driver_qp_look(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
-	struct frame f = {.type = FRAME_ALIVE};
+	struct frame f;
 	const char *why;
 
-	if (d->proving || d->fd < 0 || d->oob != NULL)
-		return;
-	switch (driver_read_frame(s, s->dialogue.limits.max_message, &f, &why)) {
-	case IO_WAIT:
-		break;
-	case IO_DONE:
-		if (f.type == FRAME_ERROR || (d->half && f.type == FRAME_PROOF))
+	while (!d->proving && d->fd >= 0 && d->oob == NULL) {
+		switch (driver_read_frame(s, s->dialogue.limits.max_message, &f, &why)) {
+		case IO_DONE:
+			if (f.type == FRAME_ALIVE) {
+				dialogue_receive(&s->dialogue, &f, ndxp_now_ns());
+				driver_consume(s);
+				if (s->dialogue.peer_connects)
+					begin_half_time(s);
+				continue;
+			}
+			if (is_last_word(s, &f))
+				give_up(s);
+			return;
+		case IO_LOST:
+		case IO_BAD:
 			give_up(s);
-		break;
-	case IO_LOST:
-	case IO_BAD:
-	default:
-		give_up(s);
+			return;
+		case IO_WAIT:
+		default:
+			return;
+		}
 	}
 }
 
@@ -104,11 +134,14 @@ static bool take_last_word(struct ndx_session *s)
 	struct frame f;
 	bool more;
 
-	if (!driver_take_frame(s, &f, &more))
-		return more;
-	dialogue_receive(&s->dialogue, &f, ndxp_now_ns());
-	driver_consume(s);
-	return true;
+	if (driver_take_frame(s, &f, &more)) {
+		dialogue_receive(&s->dialogue, &f, ndxp_now_ns());
+		driver_consume(s);
+		more = true;
+	}
+	if (s->driver.phase == DRIVER_ACTIVE && s->dialogue.next == DIALOGUE_CONNECT)
+		dialogue_connected(&s->dialogue, NDX_E_CONNECTION_ABORTED, "the peer gave up");
+	return more;
 }
 
 /* Both ends have to tell each other the outcome before the time for the stage is over. */
@@ -120,14 +153,24 @@ static uint32_t proof_ms(const struct driver *d)
 	return left / 2 < PROOF_MS ? (uint32_t)(left / 2) : PROOF_MS;
 }
 
+/* The number that the end with the first PSN `from` writes to the end with the first PSN `to`, both
+ * as they were described, so that both ends know the number and no other peer does. */
+static uint64_t secret_number(uint32_t from, uint32_t to)
+{
+	return UINT64_C(1) << 63 | (uint64_t)to << 24 | from;
+}
+
 void driver_qp_prove(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
+	const uint32_t own = s->dialogue.own.psn;
+	const uint32_t peer = s->dialogue.peer.psn;
 	char text[DESCRIBE_CAUSE + 64];
 	enum ndx_status st;
 
 	d->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = s};
-	st = conn_prove(s->attr.connector, proof_ms(d), &d->ov);
+	st = conn_prove(s->attr.connector, secret_number(own, peer), secret_number(peer, own),
+	                proof_ms(d), &d->ov);
 	if (st == NDX_PENDING) {
 		d->proving = true;
 		d->phase = DRIVER_QP;
@@ -164,7 +207,9 @@ static bool end_half_time(struct ndx_session *s)
 	if (!d->half)
 		return false;
 	d->half = false;
-	driver_set_timer(s, d->whole_ns);
+	if (d->halving)
+		driver_set_timer(s, d->whole_ns);
+	d->halving = false;
 	if (d->over || (d->ov.status == NDX_E_CANCELED && !d->given_up))
 		return false;
 	d->given_up = d->ov.status == NDX_E_CANCELED || d->ov.status == NDX_E_IO_TIMEOUT ||

@@ -80,6 +80,14 @@ static enum ndx_status judge_writes(const struct frame_proof *client,
 
 	if (worse == PASSES)
 		return NDX_OK;
+	/* A device that refuses a write breaks its own queue pair, whose writes are then lost. */
+	if (client->denied != server->denied) {
+		(void)snprintf(why, PROOF_TEXT,
+		               "RDMA packets do not pass from %s: the device there refuses the key "
+		               "of the memory",
+		               client->denied ? "client to server" : "server to client");
+		return NDX_E_ACCESS_VIOLATION;
+	}
 	/* An acknowledgement that was lost blames the other direction, unless that one passes. */
 	if (worse == UNANSWERED) {
 		(void)snprintf(why, PROOF_TEXT,

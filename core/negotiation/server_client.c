@@ -6,6 +6,7 @@
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include <ndx/spi/sockaddr.h>
+#include "connection.h"
 #include "server.h"
 
 #define FIRST_MESSAGE 512u
@@ -193,7 +194,7 @@ static void on_timer(struct ndx_session *s)
 		break;
 	case DRIVER_QP:
 		s->driver.over = true;
-		(void)ndx_connector_cancel(s->attr.connector);
+		conn_cancel_attempt(s->attr.connector);
 		break;
 	case DRIVER_ENDING:
 		client_finish(c);

@@ -5,6 +5,7 @@
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
+#include "connection.h"
 #include "server.h"
 
 #define LAST_WORDS_MS 1000u
@@ -119,7 +120,7 @@ void client_stop(struct client *c)
 		break;
 	case DRIVER_QP:
 		s->driver.over = true;
-		(void)ndx_connector_cancel(s->attr.connector);
+		conn_cancel_attempt(s->attr.connector);
 		break;
 	case DRIVER_CLOSING:
 		break;

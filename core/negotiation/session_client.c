@@ -396,7 +396,7 @@ static void on_timer(struct ndx_session *s)
 		break;
 	case DRIVER_QP:
 		s->driver.over = true;
-		(void)ndx_connector_cancel(s->attr.connector);
+		conn_cancel_attempt(s->attr.connector);
 		break;
 	case DRIVER_ENDING:
 		on_ended(s);
@@ -446,7 +446,7 @@ void session_on_cancel(void *arg)
 		more = true; /* the next step sees it */
 		break;
 	case DRIVER_QP:
-		(void)ndx_connector_cancel(s->attr.connector);
+		conn_cancel_attempt(s->attr.connector);
 		break;
 	case DRIVER_POOL: /* when the task returns */
 	case DRIVER_ORPHAN:

@@ -184,7 +184,8 @@ enum ndx_status verbs_qp_describe(struct ndx_spi_conn *spi, const struct sockadd
                                   struct ndx_peer_description *out);
 enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
                                       const struct ndx_peer_description *peer);
-enum ndx_status verbs_conn_prove(struct ndx_spi_conn *spi, struct ndx_spi_proof *proof);
+enum ndx_status verbs_conn_prove(struct ndx_spi_conn *spi, uint64_t write, uint64_t expect,
+                                 struct ndx_spi_proof *proof);
 /* Control thread: these control requests have ended well. */
 void verbs_prove_on_done(struct verbs_conn *conn, uint32_t done);
 

@@ -23,9 +23,22 @@
 struct verbs_mailboxes {
 	struct ndxp_list node; /* in verbs_adapter.mailboxes */
 	struct ibv_mr *mr;
+	uint8_t *packet; /* zeros, the source of packets; no peer may write here */
+	struct ibv_mr *packet_mr;
 	uint64_t used; /* one bit for each mailbox */
 	uint64_t *words;
 };
+
+static void free_region(struct verbs_mailboxes *region)
+{
+	if (region->packet_mr != NULL && ibv_dereg_mr(region->packet_mr) != 0)
+		log_warn(errno, "ibv_dereg_mr: %s", strerror(errno));
+	if (region->mr != NULL && ibv_dereg_mr(region->mr) != 0)
+		log_warn(errno, "ibv_dereg_mr: %s", strerror(errno));
+	free(region->packet);
+	free(region->words);
+	free(region);
+}
 
 /* NULL: `*st` has the error. */
 static struct verbs_mailboxes *add_region(struct verbs_adapter *adapter, enum ndx_status *st)
@@ -37,27 +50,30 @@ static struct verbs_mailboxes *add_region(struct verbs_adapter *adapter, enum nd
 	if (region == NULL)
 		goto no_memory;
 	region->words = aligned_alloc(page, (size + page - 1) / page * page);
-	if (region->words == NULL)
+	region->packet = calloc(1, PACKET_MAX);
+	if (region->words == NULL || region->packet == NULL)
 		goto no_memory;
 	memset((uint8_t *)region->words + PACKET_AT, 0, PACKET_MAX);
 	/* at address 0, so that the peer needs only the key; that takes whole pages */
 	region->mr = ibv_reg_mr_iova(adapter->pd, region->words, size, 0,
 	                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (region->mr == NULL) {
+	if (region->mr != NULL)
+		region->packet_mr = ibv_reg_mr(adapter->pd, region->packet, PACKET_MAX, 0);
+	if (region->packet_mr == NULL) {
 		const int err = errno;
 
-		free(region->words);
-		free(region);
 		*st = fail(verbs_refusal(adapter, err), err,
-		           "connect: no region for the goodbye: ibv_reg_mr_iova: %s; see ulimit -l",
+		           "connect: no region for the goodbye: ibv_reg_mr: %s; see ulimit -l",
 		           strerror(err));
+		free_region(region);
 		return NULL;
 	}
 	ndxp_list_add(&adapter->mailboxes, &region->node);
 	return region;
 
 no_memory:
-	free(region);
+	if (region != NULL)
+		free_region(region);
 	*st = fail(NDX_E_NO_MEMORY, ENOMEM, "connect: no memory for the goodbye");
 	return NULL;
 }
@@ -110,16 +126,12 @@ void verbs_mailbox_close_all(struct verbs_adapter *adapter)
 		struct verbs_mailboxes *region = container_of(n, struct verbs_mailboxes, node);
 
 		n = n->next;
-		if (ibv_dereg_mr(region->mr) != 0)
-			log_warn(errno, "ibv_dereg_mr: %s", strerror(errno));
-		free(region->words);
-		free(region);
+		free_region(region);
 	}
 	ndxp_list_init(&adapter->mailboxes);
 }
 
-/* The value that an end writes into the mailbox of the end whose first PSN is `from`. The proof of
- * the path takes the numbers of the queue pairs instead: it has to notice a wrong PSN. */
+/* The value that an end writes into the mailbox of the end whose first PSN is `from`. */
 static uint64_t secret(uint32_t from, uint32_t to)
 {
 	return htobe64(UINT64_C(1) << 63 | (uint64_t)from << 24 | to);
@@ -156,17 +168,15 @@ struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum 
 	return write_field(conn, which, secret(path->peer_psn, path->own_psn));
 }
 
-struct verbs_ctrl_write verbs_mailbox_proof(const struct verbs_conn *conn, enum verbs_field which)
+struct verbs_ctrl_write verbs_mailbox_proof(const struct verbs_conn *conn, enum verbs_field which,
+                                            uint64_t value)
 {
-	return write_field(conn, which,
-	                   secret(conn->qp->path.peer_number, conn->qp->native->qp_num));
+	return write_field(conn, which, htobe64(value));
 }
 
-bool verbs_mailbox_proves(const struct verbs_conn *conn, enum verbs_field which)
+bool verbs_mailbox_proves(const struct verbs_conn *conn, enum verbs_field which, uint64_t value)
 {
-	return conn->qp->native != NULL &&
-	       __atomic_load_n(&conn->mailbox[which], __ATOMIC_ACQUIRE) ==
-	               secret(conn->qp->native->qp_num, conn->qp->path.peer_number);
+	return __atomic_load_n(&conn->mailbox[which], __ATOMIC_ACQUIRE) == htobe64(value);
 }
 
 /*
@@ -196,9 +206,9 @@ struct verbs_ctrl_write verbs_mailbox_packet(const struct verbs_conn *conn, uint
 {
 	return (struct verbs_ctrl_write){
 		.length = length < PACKET_MAX ? length : PACKET_MAX,
-		.lkey = conn->mailbox_mr->lkey,
+		.lkey = conn->mailboxes->packet_mr->lkey,
 		.rkey = conn->peer.mailbox_key,
-		.from = PACKET_AT,
+		.from = (uintptr_t)conn->mailboxes->packet,
 		.to = PACKET_AT,
 	};
 }

@@ -31,11 +31,11 @@ struct verbs_ctrl_write verbs_mailbox_write(const struct verbs_conn *conn, enum 
 struct verbs_ctrl_write verbs_mailbox_noop(const struct verbs_conn *conn);
 
 /* The same for a field of the proof: VERBS_FIELD_SMALL, VERBS_FIELD_WHOLE. */
-struct verbs_ctrl_write verbs_mailbox_proof(const struct verbs_conn *conn, enum verbs_field which);
-/* Has the peer written this field of the proof? */
-bool verbs_mailbox_proves(const struct verbs_conn *conn, enum verbs_field which);
-/* The same for `length` bytes into memory that the peer keeps for packets of any peer. The content
- * is garbage. */
+struct verbs_ctrl_write verbs_mailbox_proof(const struct verbs_conn *conn, enum verbs_field which,
+                                            uint64_t value);
+/* Has the peer written this value into a field of the proof? */
+bool verbs_mailbox_proves(const struct verbs_conn *conn, enum verbs_field which, uint64_t value);
+/* The same for `length` zeros into memory that the peer keeps for packets of any peer. */
 struct verbs_ctrl_write verbs_mailbox_packet(const struct verbs_conn *conn, uint32_t length);
 
 #endif

@@ -13,16 +13,18 @@
 
 #define PROVES (1u << VERBS_PROVE_SMALL | 1u << VERBS_PROVE_MTU | 1u << VERBS_PROVE_WHOLE)
 
-static enum ndx_status begin_proof(struct verbs_conn *conn)
+static enum ndx_status begin_proof(struct verbs_conn *conn, uint64_t value)
 {
 	struct verbs_qp *qp = conn->qp;
 	int err = ENOTCONN;
 
 	if (qp != NULL && qp->native != NULL && conn->mailboxes != NULL &&
 	    conn->peer.mailbox_key != 0) {
-		const struct verbs_ctrl_write small = verbs_mailbox_proof(conn, VERBS_FIELD_SMALL);
+		const struct verbs_ctrl_write small =
+			verbs_mailbox_proof(conn, VERBS_FIELD_SMALL, value);
 		const struct verbs_ctrl_write packet = verbs_mailbox_packet(conn, conn->oob.mtu);
-		const struct verbs_ctrl_write whole = verbs_mailbox_proof(conn, VERBS_FIELD_WHOLE);
+		const struct verbs_ctrl_write whole =
+			verbs_mailbox_proof(conn, VERBS_FIELD_WHOLE, value);
 
 		ndxp_lock_acquire(&qp->base.lock);
 		err = verbs_wr_post_control(qp, VERBS_PROVE_SMALL, &small);
@@ -48,7 +50,8 @@ static enum ndx_status status_of(enum ibv_wc_status native)
 	return native == IBV_WC_RETRY_EXC_ERR ? NDX_E_IO_TIMEOUT : NDX_E_REMOTE_ERROR;
 }
 
-enum ndx_status verbs_conn_prove(struct ndx_spi_conn *spi, struct ndx_spi_proof *proof)
+enum ndx_status verbs_conn_prove(struct ndx_spi_conn *spi, uint64_t write, uint64_t expect,
+                                 struct ndx_spi_proof *proof)
 {
 	struct verbs_conn *conn = verbs_conn_of(spi);
 	enum ibv_wc_status native = IBV_WC_SUCCESS;
@@ -59,8 +62,8 @@ enum ndx_status verbs_conn_prove(struct ndx_spi_conn *spi, struct ndx_spi_proof 
 		return conn->oob.on ? NDX_OK : NDX_E_NOT_SUPPORTED;
 	*proof = (struct ndx_spi_proof){.status = NDX_PENDING};
 	if (!conn->proving)
-		st = begin_proof(conn);
-	if (st != NDX_OK || conn->qp == NULL)
+		st = begin_proof(conn, write);
+	if (conn->qp == NULL || conn->mailboxes == NULL)
 		return st;
 	ndxp_lock_acquire(&conn->qp->base.lock);
 	native = conn->prove_native;
@@ -76,11 +79,11 @@ enum ndx_status verbs_conn_prove(struct ndx_spi_conn *spi, struct ndx_spi_proof 
 	} else if (proof->written == NDX_PROVED_WHOLE) {
 		proof->status = NDX_OK;
 	}
-	if (verbs_mailbox_proves(conn, VERBS_FIELD_SMALL))
+	if (verbs_mailbox_proves(conn, VERBS_FIELD_SMALL, expect))
 		proof->seen = NDX_PROVED_SMALL;
-	if (verbs_mailbox_proves(conn, VERBS_FIELD_WHOLE))
+	if (verbs_mailbox_proves(conn, VERBS_FIELD_WHOLE, expect))
 		proof->seen = NDX_PROVED_WHOLE;
-	return NDX_OK;
+	return st;
 }
 
 void verbs_prove_on_done(struct verbs_conn *conn, uint32_t done)

@@ -80,8 +80,11 @@ static void heard(struct ndx_spi_conn *conn, enum ndx_spi_oob_message message)
 		core_host.report(conn, NDX_REPORT_PEER_DISC, 0, NULL);
 }
 
-static enum ndx_status prove(struct ndx_spi_conn *conn, struct ndx_spi_proof *proof)
+static enum ndx_status prove(struct ndx_spi_conn *conn, uint64_t write, uint64_t expect,
+                             struct ndx_spi_proof *proof)
 {
+	(void)write;
+	(void)expect;
 	if (proof != NULL) {
 		*proof = fake_direct_proofs[conn->front->passive ? 1 : 0];
 		(void)__atomic_add_fetch(&fake_direct_looks, 1, __ATOMIC_SEQ_CST);

@@ -523,15 +523,17 @@ struct ndx_provider_ops {
 	 * What arrives from the peer need not be reported.
 	 *
 	 * With qp_connect_peer: the first call, on the established connection, begins. The own end
-	 * writes a few bytes, a packet of the path MTU and a few bytes again into memory that the
-	 * peer keeps for that, in this order; the peer does the same. NDX_REPORT_PROOF says that
+	 * writes the number @p write, a packet of the path MTU and @p write again into memory that
+	 * the peer keeps for that, in this order; the peer does the same with @p expect, and no
+	 * other peer knows these numbers. NDX_REPORT_PROOF says that
 	 * the own writes have ended well; if they fail, the connection is lost as with any request.
 	 *
 	 * Without: the messages of connecting are the proof, and the last two of them have the
 	 * length of a packet. `seen` is NDX_PROVED_SMALL when the peer's first message has arrived,
 	 * NDX_PROVED_WHOLE when its last has. Also called for an attempt that has failed.
 	 */
-	enum ndx_status (*conn_prove)(struct ndx_spi_conn *conn, struct ndx_spi_proof *proof);
+	enum ndx_status (*conn_prove)(struct ndx_spi_conn *conn, uint64_t write, uint64_t expect,
+	                              struct ndx_spi_proof *proof);
 };
 
 /**

@@ -29,15 +29,15 @@ enum frame_type {
 	FRAME_ERROR = 5,       /* why this side gives up; then it closes */
 	FRAME_SESSION_END = 6, /* ends the session, as both sides want */
 	FRAME_GOODBYE = 7,     /* the queue pair's goodbye if there is no other way; no payload */
-	FRAME_ALIVE = 8,       /* heartbeat; no answer */
+	FRAME_ALIVE = 8,       /* heartbeat; no answer. Stage validate: the queue pair connects */
 	FRAME_PROOF = 9,       /* how far the proof of the queue pair's path got at the sender */
 };
 
 #define FRAME_COMPLETED 0x01u   /* DATA: the sender's plugin needs nothing more in this stage */
 #define FRAME_RESUMED 0x02u     /* HELLO: of a session that lost its transport */
 #define FRAME_ABORTED 0x04u     /* GOODBYE: the connection is broken */
-#define FRAME_UNCONNECTED 0x10u /* PROOF: the sender's queue pair has not become connected */
 #define FRAME_PROVES 0x08u      /* VALIDATE: the sender proves the path if the receiver does, too */
+#define FRAME_UNCONNECTED 0x10u /* PROOF: the sender's queue pair has not become connected */
 
 struct frame {
 	enum frame_type type;

@@ -136,8 +136,8 @@ struct ofi_adapter {
 	struct ofi_mr_table regions;
 	struct ofi_key_table keys;
 	struct ofi_op silent; /* context of operations whose completion is ignored */
-	/* Backends with `proves`: what follows the record in first messages of all connections, in
-	 * both directions. The content is garbage. */
+	/* Backends with `proves`: what follows the record in first messages of all connections:
+	 * zeros to send, then room for what is received, which is garbage. */
 	uint8_t *padding;
 	struct fid_mr *padding_mr;
 	struct ofi_eq eq;

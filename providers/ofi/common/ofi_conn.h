@@ -58,7 +58,8 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 enum ndx_status ofi_conn_reject(struct ndx_spi_conn *spi, const void *private_data, size_t len);
 void ofi_conn_abandon(struct ndx_spi_conn *spi);
 
-enum ndx_status ofi_conn_prove(struct ndx_spi_conn *spi, struct ndx_spi_proof *proof);
+enum ndx_status ofi_conn_prove(struct ndx_spi_conn *spi, uint64_t write, uint64_t expect,
+                               struct ndx_spi_proof *proof);
 /* A new attempt: nothing is known. */
 void ofi_prove_begin(struct ofi_conn *conn);
 /* A message of the peer has arrived, of this length; conn: may be NULL. Any thread. */

@@ -26,10 +26,13 @@ void ofi_prove_written(struct ofi_conn *conn)
 		__atomic_store_n(&conn->written, NDX_PROVED_WHOLE, __ATOMIC_RELAXED);
 }
 
-enum ndx_status ofi_conn_prove(struct ndx_spi_conn *spi, struct ndx_spi_proof *proof)
+enum ndx_status ofi_conn_prove(struct ndx_spi_conn *spi, uint64_t write, uint64_t expect,
+                               struct ndx_spi_proof *proof)
 {
 	const struct ofi_conn *conn = ofi_conn_of(spi);
 
+	(void)write;
+	(void)expect;
 	if (!conn->adapter->backend->proves)
 		return NDX_E_NOT_SUPPORTED;
 	if (proof == NULL)

@@ -157,11 +157,11 @@ static enum ndx_status make_padding(struct ofi_adapter *adapter)
 {
 	int err;
 
-	adapter->padding = calloc(1, NDXP_RC_FIRST_LENGTH);
+	adapter->padding = calloc(2, NDXP_RC_FIRST_LENGTH);
 	if (adapter->padding == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for first messages");
-	err = -fi_mr_reg(adapter->domain, adapter->padding, NDXP_RC_FIRST_LENGTH, FI_SEND | FI_RECV,
-	                 0, 0, 0, &adapter->padding_mr, NULL);
+	err = -fi_mr_reg(adapter->domain, adapter->padding, 2 * NDXP_RC_FIRST_LENGTH,
+	                 FI_SEND | FI_RECV, 0, 0, 0, &adapter->padding_mr, NULL);
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "no region for first messages: fi_mr_reg: %s",
 		            fi_strerror(err));

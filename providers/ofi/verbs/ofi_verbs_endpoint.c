@@ -46,7 +46,8 @@ void ofi_verbs_attached(struct ofi_link *link)
 	struct ofi_qp *qp = link->qp;
 	struct ofi_adapter *adapter = link->adapter;
 	struct iovec iov[] = {{link->area + OFI_VERBS_IN, NDXP_RC_RECORD_SIZE},
-	                      {adapter->padding, NDXP_RC_FIRST_LENGTH - NDXP_RC_RECORD_SIZE}};
+	                      {adapter->padding + NDXP_RC_FIRST_LENGTH,
+	                       NDXP_RC_FIRST_LENGTH - NDXP_RC_RECORD_SIZE}};
 	void *desc[] = {fi_mr_desc(link->control), fi_mr_desc(adapter->padding_mr)};
 	const struct fi_msg msg = {
 		.msg_iov = iov,
