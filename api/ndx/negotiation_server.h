@@ -177,6 +177,29 @@ enum ndx_status ndx_negotiation_server_get_address(struct ndx_negotiation_server
 enum ndx_status ndx_negotiation_server_get_stats(struct ndx_negotiation_server *server,
                                                  struct ndx_negotiation_server_stats *stats);
 
+/** Sessions that ndx_negotiation_server_snapshot() lists at most. */
+#define NDX_NEGOTIATION_SERVER_LISTED_MOST 10000u
+
+/**
+ * Counters, limits and sessions of the server as one JSON text. docs/observability.md describes the
+ * members; later versions may add members. The text lists the oldest sessions, at most
+ * NDX_NEGOTIATION_SERVER_LISTED_MOST of them, and has the number of all. No key, address of memory,
+ * cookie or message is in the text.
+ *
+ * The sessions are read in steps of at most 256, and the server serves clients between two steps:
+ * the text shows each session at one moment, but not all sessions at the same one.
+ *
+ * @param[out] json  ends with a newline and a null byte; release it with free(); untouched on
+ *                   failure
+ *
+ * @retval NDX_E_INVALID_PARAMETER NULL argument
+ * @retval NDX_E_NO_MEMORY         out of memory
+ *
+ * Thread safety: any thread, also in callbacks; not beside ndx_negotiation_server_close(). Blocks:
+ * for the server's thread, which does not block.
+ */
+enum ndx_status ndx_negotiation_server_snapshot(struct ndx_negotiation_server *server, char **json);
+
 NDX_DECLS_END
 
 #endif

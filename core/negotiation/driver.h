@@ -76,6 +76,7 @@ struct driver {
 	struct frame_reader in;
 	struct frame_reader behind; /* what follows a frame that waits in `in` */
 	size_t sent;                /* bytes of the current frame that are sent */
+	uint64_t blocked_ns;        /* since when the socket has no room for the rest; 0: it has */
 	unsigned reads;             /* reads left before other sessions have their turn */
 	uint8_t last_words[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
 	size_t last_length;
@@ -97,7 +98,9 @@ struct driver {
 	struct pool_task task;
 	bool restart; /* the next call repeats the stage */
 	struct ndxp_job returned;
-	uint64_t called_ns; /* when the task was given to the pool */
+	uint64_t called_ns;    /* when the task was given to the pool */
+	uint64_t began_ns;     /* atomic: when a thread began it; 0: it is queued */
+	uint32_t called_round; /* the dialogue's round then: a restart in the task changes it */
 	struct ndx_overlapped ov;
 	struct ndxp_job qp_done;
 	bool proving;      /* `ov` is of the proof of the path, not of connecting */

@@ -15,6 +15,7 @@ bool driver_attach(struct ndx_session *s, int fd)
 
 	d->fd = fd;
 	d->sent = 0;
+	d->blocked_ns = 0;
 	d->wanted = 0;
 	frame_reader_consume(&d->in);
 	link_keep_alive(fd);
@@ -179,8 +180,12 @@ enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t l
 		return driver_block(s, send_slowly);
 	}
 	st = base_socket_send(d->fd, bytes, length, &d->sent);
-	if (st == NDX_PENDING)
+	if (st == NDX_PENDING) {
+		if (d->blocked_ns == 0)
+			d->blocked_ns = ndxp_now_ns();
 		return wait_for(d, EPOLLOUT);
+	}
+	d->blocked_ns = 0;
 	if (st != NDX_OK)
 		return lose(d, st);
 	d->sent = 0;

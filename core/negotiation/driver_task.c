@@ -13,6 +13,7 @@ static void on_task(struct pool_task *task)
 
 	struct driver *d = &s->driver;
 
+	__atomic_store_n(&d->began_ns, ndxp_now_ns(), __ATOMIC_RELAXED);
 	if (d->io == NULL) {
 		d->role->work(s);
 	} else {
@@ -29,6 +30,8 @@ void driver_push(struct ndx_session *s)
 
 	d->phase = DRIVER_POOL;
 	d->called_ns = ndxp_now_ns();
+	d->called_round = s->dialogue.view.round;
+	__atomic_store_n(&d->began_ns, 0, __ATOMIC_RELAXED);
 	d->task.fn = on_task;
 	d->role->push(s);
 }

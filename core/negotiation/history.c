@@ -14,6 +14,7 @@ enum ndx_status history_init(struct history *h, uint32_t room)
 	(void)pthread_mutex_init(&h->lock, NULL);
 	h->room = room;
 	h->written = 0;
+	h->totals = (struct history_totals){0};
 	h->began_ns = ndxp_now_ns();
 	return NDX_OK;
 }
@@ -22,6 +23,30 @@ void history_fini(struct history *h)
 {
 	(void)pthread_mutex_destroy(&h->lock);
 	free(h->ring);
+}
+
+/* Lock held. */
+static void count(struct history_totals *t, const struct ndx_history_entry *e)
+{
+	switch (e->kind) {
+	case NDX_HISTORY_CALL:
+		t->calls++;
+		break;
+	case NDX_HISTORY_SENT:
+		t->sent++;
+		t->sent_bytes += e->bytes;
+		break;
+	case NDX_HISTORY_RECEIVED:
+		t->received++;
+		t->received_bytes += e->bytes;
+		break;
+	case NDX_HISTORY_CONNECT:
+	case NDX_HISTORY_BACKOFF:
+	case NDX_HISTORY_STAGE:
+	case NDX_HISTORY_PROOF:
+	default:
+		break;
+	}
 }
 
 void history_add(struct history *h, const struct ndx_history_entry *entry, uint64_t since_ns,
@@ -37,6 +62,7 @@ void history_add(struct history *h, const struct ndx_history_entry *entry, uint6
 	e->duration_us = (now - since_ns) / 1000;
 	(void)snprintf(e->text, sizeof(e->text), "%s", text != NULL ? text : "");
 	h->written++;
+	count(&h->totals, entry);
 	pthread_mutex_unlock(&h->lock);
 }
 
@@ -54,5 +80,12 @@ void history_copy(struct history *h, struct ndx_history_entry *list, size_t *cou
 		list[i] = h->ring[(first + i) % h->room];
 	if (total != NULL)
 		*total = h->written;
+	pthread_mutex_unlock(&h->lock);
+}
+
+void history_sum(struct history *h, struct history_totals *totals)
+{
+	pthread_mutex_lock(&h->lock);
+	*totals = h->totals;
 	pthread_mutex_unlock(&h->lock);
 }

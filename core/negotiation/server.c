@@ -161,6 +161,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_create: out of memory");
 	server->attr = own;
 	ndxp_list_init(&server->clients);
+	ndxp_list_init(&server->walks);
 	(void)pthread_mutex_init(&server->lock, NULL);
 	(void)pthread_cond_init(&server->empty, NULL);
 	server->finish = (struct ndxp_job){.fn = finish_on_loop, .arg = server};

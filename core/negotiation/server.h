@@ -28,6 +28,8 @@ struct client {
 	int staged;  /* the latest stage that was reported to the consumer */
 	char address[64];
 	struct sockaddr_storage near; /* own address of its first transport */
+	/* Since when the session is idle, waits for a transport, or ends: */
+	uint64_t rests_ns;
 };
 
 static inline struct client *client_of(struct ndx_session *s)
@@ -58,7 +60,9 @@ struct ndx_negotiation_server {
 	unsigned port_count;
 	struct ndxp_timer tick;
 	struct sockaddr_storage address; /* of the first port */
-	struct ndxp_list clients;
+	struct ndxp_list clients;        /* in the order of their numbers */
+	uint32_t listed;                 /* how many these are */
+	struct ndxp_list walks;          /* of server_view.c */
 	struct server_log_limit log_limit;
 	struct ndx_negotiation_server_stats stats; /* under the lock */
 	uint64_t last_session;
@@ -108,6 +112,9 @@ void client_lost(struct client *c);
 void client_finish(struct client *c);
 /* End the client now, in any state. */
 void client_stop(struct client *c);
+
+/* server_view.c; loop thread: the client is about to leave the list of clients. */
+void server_pass(struct client *c);
 
 /* server_hello.c; loop thread: handle the first frame. False: the client is gone. */
 bool client_hello(struct client *c, const struct frame *f);

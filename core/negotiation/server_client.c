@@ -23,6 +23,13 @@ static void set_stage_timer(struct client *c)
 
 /* ---- the course of a session ---- */
 
+static void begin_stage(struct client *c, enum ndx_stage stage)
+{
+	(void)dialogue_start(&c->session.dialogue, stage);
+	session_set_state(&c->session, NDX_SESSION_EXCHANGING);
+	set_stage_timer(c);
+}
+
 static bool greet(struct ndx_session *s)
 {
 	struct client *c = client_of(s);
@@ -66,6 +73,7 @@ static bool stay(struct client *c)
 
 	if (!c->idle) {
 		c->idle = true;
+		c->rests_ns = ndxp_now_ns();
 		set_stage_timer(c);
 	}
 	if (!driver_take_frame(s, &f, &more))
@@ -73,8 +81,7 @@ static bool stay(struct client *c)
 	if (f.type == FRAME_DATA && f.stage == NDX_STAGE_DONE && d->finished < NDX_STAGE_DONE) {
 		/* Keep the frame: it belongs to the stage. */
 		c->idle = false;
-		(void)dialogue_start(d, NDX_STAGE_DONE);
-		set_stage_timer(c);
+		begin_stage(c, NDX_STAGE_DONE);
 		return true;
 	}
 	if (driver_oob_handle(s, &f))
@@ -99,8 +106,7 @@ static bool between(struct ndx_session *s)
 	}
 	if (d->finished >= NDX_STAGE_READY)
 		return stay(c);
-	(void)dialogue_start(d, (enum ndx_stage)(d->finished + 1));
-	set_stage_timer(c);
+	begin_stage(c, (enum ndx_stage)(d->finished + 1));
 	return true;
 }
 
@@ -268,6 +274,7 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 	}
 	describe_near(fd, &c->near);
 	ndxp_list_add(&server->clients, &c->node);
+	server->listed++;
 	if (!driver_attach(&c->session, fd)) {
 		client_finish(c);
 		return;

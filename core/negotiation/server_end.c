@@ -21,6 +21,7 @@ void client_finish(struct client *c)
 	struct ndx_session *s = &c->session;
 	const bool failed = c->talking && s->dialogue.next == DIALOGUE_FAILED;
 
+	server_pass(c);
 	ndxp_list_remove(&c->node);
 	if (failed)
 		server_count(server, &server->stats.failed);
@@ -41,6 +42,7 @@ bool client_end(struct client *c)
 		return false;
 	}
 	d->phase = DRIVER_ENDING;
+	c->rests_ns = ndxp_now_ns();
 	if (!d->oob_sending)
 		d->sent = 0;
 	driver_set_timer(&c->session, ndxp_deadline(LAST_WORDS_MS));
@@ -101,6 +103,7 @@ void client_lost(struct client *c)
 		         (unsigned long long)c->session.id, c->address,
 		         frame_stage_name(d->view.stage));
 		c->session.driver.phase = DRIVER_ORPHAN;
+		c->rests_ns = ndxp_now_ns();
 		return;
 	}
 	dialogue_fail(d, NDX_LAYER_TRANSPORT, NDX_E_CONNECTION_ABORTED, false,

@@ -86,6 +86,7 @@ static void resume(struct client *c, struct client *from)
 	log_info("session %llu of %s: goes on in stage %s", (unsigned long long)c->session.id,
 	         c->address, frame_stage_name(c->session.dialogue.view.stage));
 	c->session.driver.restart = true;
+	c->session.driver.since_ns = 0; /* the wait for a frame begins anew */
 	driver_call(&c->session);
 }
 

@@ -124,6 +124,15 @@ static enum ndx_status call_negotiation_server_get_stats(struct scene *s)
 	return ndx_negotiation_server_get_stats(s->server, &stats);
 }
 
+static enum ndx_status call_negotiation_server_snapshot(struct scene *s)
+{
+	char *json = NULL;
+	enum ndx_status st = ndx_negotiation_server_snapshot(s->server, &json);
+
+	free(json);
+	return st;
+}
+
 static enum ndx_status call_session_attr_init(struct scene *s)
 {
 	struct ndx_session_attr attr;
@@ -278,6 +287,7 @@ const struct row session_rows[] = {
 	{"ndx_negotiation_server_close", call_negotiation_server_close, NDX_OK, NDX_OK},
 	{"ndx_negotiation_server_get_address", call_negotiation_server_get_address, NDX_OK, NDX_OK},
 	{"ndx_negotiation_server_get_stats", call_negotiation_server_get_stats, NDX_OK, NDX_OK},
+	{"ndx_negotiation_server_snapshot", call_negotiation_server_snapshot, NDX_OK, NDX_OK},
 	{"ndx_session_attr_init_sized", call_session_attr_init, NDX_OK, NDX_OK},
 	{"ndx_session_create", call_session_create, NDX_OK, NDX_OK},
 	{"ndx_session_close", call_session_close, NDX_OK, NDX_OK},

@@ -72,6 +72,8 @@ static void sessions(struct check *c)
 
 	check_status(c, ndx_negotiation_server_get_stats(NULL, &stats), NDX_E_INVALID_PARAMETER,
 	             "counters of a server that is NULL");
+	check_status(c, ndx_negotiation_server_snapshot(NULL, NULL), NDX_E_INVALID_PARAMETER,
+	             "snapshot of a server that is NULL");
 	check_status(c, ndx_session_get_error(NULL, &error), NDX_E_INVALID_PARAMETER,
 	             "error of a session that is NULL");
 	check_that(c, stats.alive == 1 && error.round == 1,
