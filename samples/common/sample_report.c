@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sample_report.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,15 @@ int sample_failed(const char *program, enum ndx_status status, const char *forma
 	va_end(args);
 	if (cause[0] != '\0')
 		fprintf(stderr, "  %s\n", cause);
+	return SAMPLE_EXIT_FAILED;
+}
+
+int sample_end_output(const char *program, bool ok)
+{
+	if (ok && fflush(stdout) == 0)
+		return SAMPLE_EXIT_OK;
+	fprintf(stderr, "%s: the output cannot be written to stdout: %s\n", program,
+	        strerror(errno));
 	return SAMPLE_EXIT_FAILED;
 }
 

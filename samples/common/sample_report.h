@@ -3,6 +3,8 @@
 #ifndef SAMPLE_REPORT_H
 #define SAMPLE_REPORT_H
 
+#include <stdbool.h>
+
 #include <ndx/ndx.h>
 
 /**
@@ -18,6 +20,12 @@ int sample_open_adapter(const char *program, const char *uri, struct ndx_adapter
 /** As sample_failed(), for an overlapped operation: the object has the cause. */
 int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, const char *format,
                        ...) __attribute__((format(printf, 3, 4)));
+
+/**
+ * The output is written, if @p ok: a full disk shows at the latest now. Returns an enum
+ * sample_exit; a failure was printed.
+ */
+int sample_end_output(const char *program, bool ok);
 
 /** Print the snapshot of an adapter to stdout, as JSON. */
 void sample_print_stats(const char *program, struct ndx_adapter *adapter);

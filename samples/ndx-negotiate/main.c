@@ -15,7 +15,9 @@ static const char about[] =
 	"  client   calls HOST:PORT, or the first that answers of HOST:PORT,HOST:PORT,...\n"
 	"  both     runs the two in one process, which is all that 'loop' can connect\n"
 	"ndx-negotiate plugins lists what can negotiate here, with all parameters for --set; see\n"
-	"ndx-negotiate plugins --help.";
+	"ndx-negotiate plugins --help.\n"
+	"ndx-negotiate sessions FILE shows what the sessions of a server with --control FILE are\n"
+	"doing, and its counters; see ndx-negotiate sessions --help.";
 
 static const char details[] =
 	"HOST:PORT is of the negotiation: an address, [IPV6]:PORT, or a name. Where the queue "
@@ -91,6 +93,8 @@ int main(int argc, char **argv)
 	         .min = 0, .max = UINT32_MAX},
 		{"--port-file", "FILE", "server: write the port there once it listens",
 	         .text = &o.port_file},
+		{"--control", "FILE", "server: a Unix socket that tells its sessions and counters",
+	         .text = &o.control},
 		{"--attempts", "N", "client: how often each server is tried (3)",
 	         .number = &o.attempts, .min = 1, .max = 1000},
 		{"--timeout", "MS", "of a stage, and for an answer of any kind (10000)",
@@ -116,6 +120,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "plugins") == 0)
 		return plugins_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "sessions") == 0)
+		return sessions_main(argc - 1, argv + 1);
 	if (!sample_parse_role(&program, argc, argv, &role, &o.address, &rc))
 		return rc;
 	if (o.verbose)

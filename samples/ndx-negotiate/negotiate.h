@@ -38,6 +38,7 @@ struct negotiate_options {
 	const char *settings; /* parameters of the variant */
 	const char *plugins;
 	const char *port_file;
+	const char *control; /* server: path of the control socket, or NULL */
 	uint32_t messages;
 	uint32_t size;
 	uint32_t count; /* server: sessions to serve, 0: no limit */
@@ -98,6 +99,15 @@ int transfer_as_server(struct end *end, struct tally *tally);
 
 /** ndx-negotiate plugins; argv[0] is "plugins". Returns an enum sample_exit. */
 int plugins_main(int argc, char **argv);
+
+/** ndx-negotiate sessions; argv[0] is "sessions". Returns an enum sample_exit. */
+int sessions_main(int argc, char **argv);
+
+/** The control socket of a server: its clients get the server's snapshot. */
+struct control;
+int control_open(const char *path, struct ndx_negotiation_server *server, struct control **out);
+/** Before the server is closed. NULL is a no-op. */
+void control_close(struct control *control);
 
 int client_run(const struct negotiate_options *options);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ndx-negotiate plugins: what can negotiate on this machine, and with which parameters. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -29,15 +28,6 @@ static const char *type_name(enum ndx_param_type type)
 	default:
 		return "?";
 	}
-}
-
-/* The list is written, if `ok`. A full disk shows at the latest now. */
-static int end_output(bool ok)
-{
-	if (ok && fflush(stdout) == 0)
-		return SAMPLE_EXIT_OK;
-	fprintf(stderr, "%s: the list cannot be written to stdout: %s\n", name, strerror(errno));
-	return SAMPLE_EXIT_FAILED;
 }
 
 /* ---- text ---- */
@@ -109,7 +99,7 @@ static int print_text(const struct ndx_plugin_entry *list, size_t count)
 		       "libndx.so, or say --plugins DIRECTORY\n");
 	for (size_t i = 0; i < count; i++)
 		print_entry(list, i);
-	return end_output(ferror(stdout) == 0);
+	return sample_end_output(name, ferror(stdout) == 0);
 }
 
 /* ---- JSON ---- */
@@ -199,7 +189,8 @@ static int print_json(const struct ndx_plugin_entry *list, size_t count)
 			                      variant_of(&list[i]));
 	}
 	json_object_set_new(root, "plugins", plugins);
-	rc = end_output(json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && puts("") != EOF);
+	rc = sample_end_output(name,
+	                       json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && puts("") != EOF);
 	json_decref(root);
 	return rc;
 }

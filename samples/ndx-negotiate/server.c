@@ -163,15 +163,19 @@ int server_run(const struct negotiate_options *options, sample_ready_fn *ready, 
 {
 	struct ndx_negotiation_server *server = NULL;
 	struct service service = {.sessions = SAMPLE_SESSIONS_INITIALIZER};
+	struct control *control = NULL;
 	int rc = place_open(&service.place, WHO, options);
 
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
 	rc = listen_at(&service, &server);
+	if (rc == SAMPLE_EXIT_OK && options->control != NULL)
+		rc = control_open(options->control, server, &control);
 	if (rc == SAMPLE_EXIT_OK)
 		rc = report_address(&service, server, ready, arg);
 	if (rc == SAMPLE_EXIT_OK)
 		sample_sessions_wait(&service.sessions, options->count, stop_flag());
+	control_close(control);
 	ndx_negotiation_server_close(server);
 	place_close(&service.place);
 	return rc == SAMPLE_EXIT_OK && service.sessions.bad > 0 ? SAMPLE_EXIT_FAILED : rc;
