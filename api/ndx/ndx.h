@@ -31,6 +31,7 @@
 #include <ndx/srq.h>
 #include <ndx/stats.h>
 #include <ndx/status.h>
+#include <ndx/tls.h>
 #include <ndx/version.h>
 
 #endif

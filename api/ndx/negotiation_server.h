@@ -24,6 +24,7 @@
 #include <ndx/qp.h>
 #include <ndx/session.h>
 #include <ndx/status.h>
+#include <ndx/tls.h>
 
 NDX_DECLS_BEGIN
 
@@ -96,6 +97,11 @@ struct ndx_negotiation_server_attr {
 	uint32_t max_message; /**< bytes of one message. Default 65536, maximum 1 MiB */
 	uint32_t max_rounds;  /**< rounds of one stage. Default 64 */
 	uint32_t max_history; /**< entries of one session. Default 16 */
+	/**
+	 * TLS with the clients; NULL: plaintext, which others on the way can read and change. A
+	 * server with TLS refuses clients without. Read by ndx_negotiation_server_create() only.
+	 */
+	const struct ndx_tls_attr *tls;
 };
 
 /** `size` of struct ndx_negotiation_server_attr in version 0.1; the smallest that is accepted. */

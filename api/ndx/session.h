@@ -26,6 +26,7 @@
 #include <ndx/overlapped.h>
 #include <ndx/qp.h>
 #include <ndx/status.h>
+#include <ndx/tls.h>
 
 NDX_DECLS_BEGIN
 
@@ -126,6 +127,11 @@ struct ndx_session_attr {
 	uint32_t max_rounds;         /**< rounds of one stage. Default 64 */
 	uint32_t max_history;        /**< entries; the oldest are dropped. Default 128 */
 	uint32_t reserved;           /**< 0 */
+	/**
+	 * TLS with the servers; NULL: plaintext, which others on the way can read and change. Read
+	 * by ndx_session_create() only. Not for the transport of a plugin.
+	 */
+	const struct ndx_tls_attr *tls;
 };
 
 /** `size` of struct ndx_session_attr in version 0.1; the smallest that is accepted. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Drives the dialogue of a session by events. Loop thread. */
-#include <sys/socket.h>
-
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include "session.h"
@@ -116,7 +114,7 @@ static bool ending(struct ndx_session *s)
 			return false;
 		d->last_length = 0;
 		if (io == IO_DONE && d->role->drains)
-			(void)shutdown(d->fd, SHUT_WR);
+			driver_shut(s);
 	}
 	if (!d->role->drains || driver_drain(s) == IO_DONE)
 		d->role->ended(s);

@@ -13,6 +13,7 @@
 #include "dialogue.h"
 #include "engine.h"
 #include "frame_io.h"
+#include "tls.h"
 
 struct ndx_session;
 
@@ -65,8 +66,10 @@ struct driver {
 	struct engine *engine;
 	enum driver_phase phase;
 	bool over; /* out of time, or stopped, while the pool or the queue pair has the session */
-	int fd;    /* -1: none, or a stream */
+	bool secured;        /* the handshake of `tls` has ended, and the log says so */
+	int fd;              /* -1: none, or a stream */
 	struct link *stream; /* a plugin's transport; NULL: the socket `fd`, or none */
+	struct tls *tls;     /* over the socket; NULL: plaintext */
 	struct ndxp_watch watch;
 	bool watched;
 	uint32_t wanted; /* the events that this drive waits for */
@@ -96,7 +99,6 @@ struct driver {
 	struct frame io_frame;
 	const char *io_why;
 	struct pool_task task;
-	bool restart; /* the next call repeats the stage */
 	struct ndxp_job returned;
 	uint64_t called_ns;    /* when the task was given to the pool */
 	uint64_t began_ns;     /* atomic: when a thread began it; 0: it is queued */
@@ -104,10 +106,11 @@ struct driver {
 	struct ndx_overlapped ov;
 	struct ndxp_job qp_done;
 	bool proving;      /* `ov` is of the proof of the path, not of connecting */
+	bool given_up;     /* the attempt was given up, to find out what has arrived */
+	bool restart;      /* the dialogue's next call repeats the stage */
 	bool half;         /* connecting is the proof, see driver_qp.c ... */
 	bool halving;      /* ... and the timer is for half of the time, ... */
 	uint64_t whole_ns; /* ... instead of for this time */
-	bool given_up;     /* the attempt was given up, to find out what has arrived */
 	/* A connection without a connection manager, see driver_oob.c: */
 	struct oob_link *oob; /* NULL: none */
 	uint32_t oob_pending; /* bits of enum oob_event to send; atomic */
@@ -162,8 +165,19 @@ enum driver_io driver_read_behind(struct ndx_session *s, struct frame *f);
 /* Remove the current frame. */
 void driver_consume(struct ndx_session *s);
 enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t length);
+/* Nothing more is sent: tell the peer. */
+void driver_shut(struct ndx_session *s);
 /* Discard what arrives, until the peer closes. */
 enum driver_io driver_drain(struct ndx_session *s);
+
+/* ---- driver_tls.c ---- */
+
+/* Speak TLS over the socket that was attached; `c` NULL: plaintext. `server`: see tls_begin(). */
+bool driver_secure(struct ndx_session *s, struct tls_context *c, const char *server);
+/* The session's channel is lost because of TLS, see `io_text`, and not because of the socket. */
+bool driver_tls_failed(const struct ndx_session *s);
+/* After a receive or a send: log the end of the handshake. */
+void driver_note_tls(struct driver *d);
 
 /* ---- driver_qp.c ---- */
 

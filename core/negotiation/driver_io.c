@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <errno.h>
+#include <stdio.h>
 
 #include <ndx/spi/log.h>
 #include <ndx/spi/system.h>
@@ -31,6 +32,9 @@ void driver_detach(struct ndx_session *s)
 	if (d->watched)
 		ndxp_watch_remove(d->engine->loop, &d->watch);
 	d->watched = false;
+	tls_end(d->tls);
+	d->tls = NULL;
+	d->secured = false;
 	ndxp_fd_close(d->fd);
 	d->fd = -1;
 }
@@ -42,6 +46,12 @@ static enum driver_io wait_for(struct driver *d, uint32_t events)
 	return IO_WAIT;
 }
 
+/* The socket has nothing, or takes nothing. TLS may have to send before it can receive. */
+static enum driver_io wait_for_socket(struct driver *d, uint32_t events)
+{
+	return wait_for(d, d->tls != NULL ? tls_events(d->tls) : events);
+}
+
 enum driver_io driver_wait(struct ndx_session *s, uint32_t events)
 {
 	return wait_for(&s->driver, events);
@@ -51,6 +61,7 @@ static enum driver_io lose(struct driver *d, enum ndx_status st)
 {
 	d->io_errno = errno;
 	d->io_status = st;
+	(void)snprintf(d->io_text, sizeof(d->io_text), "%s", d->tls != NULL ? tls_why(d->tls) : "");
 	return IO_LOST;
 }
 
@@ -67,8 +78,19 @@ static bool may_read(struct driver *d)
 static enum ndx_status receive_now(void *arg, void *data, size_t room, size_t *got)
 {
 	struct driver *d = arg;
+	enum ndx_status st;
 
-	return may_read(d) ? base_socket_receive(d->fd, data, room, got) : NDX_PENDING;
+	if (!may_read(d)) {
+		/* What TLS has read already does not wake the thread. */
+		if (d->tls != NULL && tls_has_bytes(d->tls))
+			ndxp_loop_post(d->engine->loop, &d->go);
+		return NDX_PENDING;
+	}
+	if (d->tls == NULL)
+		return base_socket_receive(d->fd, data, room, got);
+	st = tls_receive(d->tls, data, room, got);
+	driver_note_tls(d);
+	return st;
 }
 
 static enum driver_io read_into(struct driver *d, struct frame_reader *r, uint32_t most,
@@ -80,7 +102,7 @@ static enum driver_io read_into(struct driver *d, struct frame_reader *r, uint32
 	case FRAME_WHOLE:
 		return IO_DONE;
 	case FRAME_MORE:
-		return st == NDX_PENDING ? wait_for(d, EPOLLIN) : lose(d, st);
+		return st == NDX_PENDING ? wait_for_socket(d, EPOLLIN) : lose(d, st);
 	case FRAME_BAD:
 	default:
 		return IO_BAD;
@@ -179,17 +201,29 @@ enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t l
 		d->io_length = length;
 		return driver_block(s, send_slowly);
 	}
-	st = base_socket_send(d->fd, bytes, length, &d->sent);
+	if (d->tls == NULL) {
+		st = base_socket_send(d->fd, bytes, length, &d->sent);
+	} else {
+		st = tls_send(d->tls, bytes, length, &d->sent);
+		driver_note_tls(d);
+	}
 	if (st == NDX_PENDING) {
 		if (d->blocked_ns == 0)
 			d->blocked_ns = ndxp_now_ns();
-		return wait_for(d, EPOLLOUT);
+		return wait_for_socket(d, EPOLLOUT);
 	}
 	d->blocked_ns = 0;
 	if (st != NDX_OK)
 		return lose(d, st);
 	d->sent = 0;
 	return IO_DONE;
+}
+
+void driver_shut(struct ndx_session *s)
+{
+	if (s->driver.tls != NULL)
+		tls_shut(s->driver.tls);
+	(void)shutdown(s->driver.fd, SHUT_WR);
 }
 
 enum driver_io driver_drain(struct ndx_session *s)
@@ -201,7 +235,7 @@ enum driver_io driver_drain(struct ndx_session *s)
 
 	while (st == NDX_OK)
 		st = receive_now(d, rest, sizeof(rest), &got);
-	return st == NDX_PENDING ? wait_for(d, EPOLLIN) : IO_DONE;
+	return st == NDX_PENDING ? wait_for_socket(d, EPOLLIN) : IO_DONE;
 }
 
 void driver_set_timer(struct ndx_session *s, uint64_t deadline_ns)

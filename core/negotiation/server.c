@@ -117,6 +117,7 @@ static void server_free(void *arg)
 	struct ndx_negotiation_server *server = arg;
 
 	drop_variants(server);
+	tls_context_free(server->tls);
 	(void)pthread_cond_destroy(&server->empty);
 	(void)pthread_mutex_destroy(&server->lock);
 	free(server);
@@ -169,7 +170,12 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	st = keep_variants(server);
 	if (st != NDX_OK)
 		goto fail_variants;
-	st = server_listen(server);
+	if (own.tls != NULL)
+		st = tls_context_create(own.tls, NDX_ROLE_SERVER, "ndx_negotiation_server_create",
+		                        &server->tls);
+	server->attr.tls = NULL;
+	if (st == NDX_OK)
+		st = server_listen(server);
 	if (st != NDX_OK)
 		goto fail_listen;
 	st = engine_start(&server->engine, "ndx_negotiation_server_create", own.workers,
@@ -188,6 +194,7 @@ fail_watch:
 fail_engine:
 	server_unlisten(server);
 fail_listen:
+	tls_context_free(server->tls);
 	drop_variants(server);
 fail_variants:
 	(void)pthread_cond_destroy(&server->empty);

@@ -55,6 +55,7 @@ struct server_log_limit {
 struct ndx_negotiation_server {
 	struct ndx_negotiation_server_attr attr;
 	struct ndx_variant **variants;
+	struct tls_context *tls; /* NULL: plaintext */
 	struct engine engine;
 	struct server_port ports[SERVER_PORTS_MOST];
 	unsigned port_count;

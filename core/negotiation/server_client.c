@@ -30,8 +30,25 @@ static void begin_stage(struct client *c, enum ndx_stage stage)
 	set_stage_timer(c);
 }
 
+static bool refuse(struct client *c, enum ndx_status st, const char *text)
+{
+	server_count(c->server, &c->server->stats.without_hello);
+	return client_fail(c, st, text);
+}
+
+/* A record of TLS with a message of its handshake begins with this byte; so it did in all versions.
+ */
+static bool speaks_tls(const struct client *c)
+{
+	const struct frame_reader *r = &c->session.driver.in;
+
+	return c->session.driver.tls == NULL && r->used > 0 && r->bytes[0] == 0x16;
+}
+
 static bool greet(struct ndx_session *s)
 {
+	static const char tls_text[] =
+		"the client speaks TLS, this server has none; give the server its TLS attributes";
 	struct client *c = client_of(s);
 	const char *why = NULL;
 	struct frame f;
@@ -40,11 +57,12 @@ static bool greet(struct ndx_session *s)
 	case IO_WAIT:
 		return false;
 	case IO_LOST:
+		if (driver_tls_failed(s))
+			return refuse(c, s->driver.io_status, s->driver.io_text);
 		client_lost(c);
 		return false;
 	case IO_BAD:
-		server_count(c->server, &c->server->stats.without_hello);
-		return client_fail(c, NDX_E_REMOTE_ERROR, why);
+		return refuse(c, NDX_E_REMOTE_ERROR, speaks_tls(c) ? tls_text : why);
 	case IO_DONE:
 	default:
 		return client_hello(c, &f);
@@ -187,8 +205,10 @@ static void on_timer(struct ndx_session *s)
 
 	switch (s->driver.phase) {
 	case DRIVER_ROLE:
-		server_count(c->server, &c->server->stats.without_hello);
-		more = client_fail(c, NDX_E_IO_TIMEOUT, "no hello in time");
+		if (s->driver.tls != NULL)
+			tls_give_up(s->driver.tls);
+		more = refuse(c, NDX_E_IO_TIMEOUT,
+		              driver_tls_failed(s) ? tls_why(s->driver.tls) : "no hello in time");
 		break;
 	case DRIVER_ACTIVE:
 	case DRIVER_ORPHAN:
@@ -275,7 +295,7 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 	describe_near(fd, &c->near);
 	ndxp_list_add(&server->clients, &c->node);
 	server->listed++;
-	if (!driver_attach(&c->session, fd)) {
+	if (!driver_attach(&c->session, fd) || !driver_secure(&c->session, server->tls, NULL)) {
 		client_finish(c);
 		return;
 	}

@@ -70,14 +70,20 @@ static struct client *find_session(struct ndx_negotiation_server *server, const 
 static void resume(struct client *c, struct client *from)
 {
 	struct driver *other = &from->session.driver;
+	struct tls *tls = other->tls;
 	const int fd = other->fd;
+	bool attached;
 
 	ndxp_watch_remove(other->engine->loop, &other->watch);
 	other->watched = false;
 	other->fd = -1;
+	other->tls = NULL;
 	client_stop(from);
 	driver_detach(&c->session);
-	if (!driver_attach(&c->session, fd) || !send_welcome(c, FRAME_RESUMED)) {
+	attached = driver_attach(&c->session, fd);
+	c->session.driver.tls = tls;
+	c->session.driver.secured = tls != NULL;
+	if (!attached || !send_welcome(c, FRAME_RESUMED)) {
 		if (client_fail(c, NDX_E_CONNECTION_ABORTED, "its second transport broke, too"))
 			driver_go_soon(&c->session);
 		return;

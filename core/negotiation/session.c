@@ -36,6 +36,21 @@ void ndx_session_attr_init_sized(struct ndx_session_attr *attr, size_t size)
 	base_struct_init(&attr_layout, attr, size, &attr_defaults);
 }
 
+static enum ndx_status check_servers(const struct ndx_session_attr *a)
+{
+	for (size_t i = 0; i < a->server_count; i++) {
+		if (a->servers[i] == NULL)
+			return fail(NDX_E_INVALID_PARAMETER, 0,
+			            "ndx_session_create: server %zu is NULL", i);
+		if (variant_transport(a->variant) == NULL && !link_address_valid(a->servers[i]))
+			return fail(NDX_E_INVALID_ADDRESS, 0,
+			            "ndx_session_create: \"%.128s\" is not HOST:PORT or "
+			            "[IPV6]:PORT",
+			            a->servers[i]);
+	}
+	return NDX_OK;
+}
+
 static enum ndx_status check_attr(const struct ndx_session_attr *a)
 {
 	const char *fault = NULL;
@@ -59,17 +74,16 @@ static enum ndx_status check_attr(const struct ndx_session_attr *a)
 		fault = "a time-out is 0";
 	if (fault != NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_create: %s", fault);
-	for (size_t i = 0; i < a->server_count; i++) {
-		if (a->servers[i] == NULL)
-			return fail(NDX_E_INVALID_PARAMETER, 0,
-			            "ndx_session_create: server %zu is NULL", i);
-		if (variant_transport(a->variant) == NULL && !link_address_valid(a->servers[i]))
-			return fail(NDX_E_INVALID_ADDRESS, 0,
-			            "ndx_session_create: \"%.128s\" is not HOST:PORT or "
-			            "[IPV6]:PORT",
-			            a->servers[i]);
-	}
-	return NDX_OK;
+	return check_servers(a);
+}
+
+static enum ndx_status check_tls(const struct ndx_session_attr *a)
+{
+	if (a->tls == NULL || variant_transport(a->variant) == NULL)
+		return NDX_OK;
+	return fail(
+		NDX_E_INVALID_PARAMETER, 0,
+		"ndx_session_create: TLS is for TCP; the variant has a transport of its plugin");
 }
 
 static enum ndx_status copy_servers(struct ndx_session *s)
@@ -108,6 +122,8 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	st = base_struct_in(&attr_layout, "ndx_session_create", &own, attr, attr->size);
 	if (st == NDX_OK)
 		st = check_attr(&own);
+	if (st == NDX_OK)
+		st = check_tls(&own);
 	if (st != NDX_OK)
 		return st;
 	s = calloc(1, sizeof(*s));
@@ -126,7 +142,11 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	st = history_init(&s->history, own.max_history);
 	if (st != NDX_OK)
 		goto fail_memory;
-	st = plugins_engine(own.variant->plugin->negotiation, &engine);
+	if (own.tls != NULL)
+		st = tls_context_create(own.tls, NDX_ROLE_CLIENT, "ndx_session_create", &s->tls);
+	s->attr.tls = NULL;
+	if (st == NDX_OK)
+		st = plugins_engine(own.variant->plugin->negotiation, &engine);
 	if (st != NDX_OK)
 		goto fail_engine;
 	driver_init(s, &session_client_role, engine);
@@ -138,6 +158,7 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	*out = s;
 	return NDX_OK;
 fail_engine: /* ndx_last_error() has the cause */
+	tls_context_free(s->tls);
 	history_fini(&s->history);
 	free_servers(s);
 	free(s);

@@ -65,6 +65,7 @@ struct session_call {
 struct ndx_session {
 	uint64_t id;
 	struct ndx_session_attr attr; /* `servers` are copies, stored behind `servers` below */
+	struct tls_context *tls;      /* a client's; NULL: plaintext */
 	struct history history;
 	struct dialogue dialogue;
 	struct driver driver;

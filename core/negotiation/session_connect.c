@@ -74,10 +74,12 @@ static bool give_up(struct ndx_session *s)
 	return end_reach(s, NDX_LAYER_FRAMEWORK, NDX_E_IO_TIMEOUT);
 }
 
-/* Whether a further attempt is useless: the server has no such variant, or is no NDX server. */
-static bool is_lasting(enum ndx_status st, enum ndx_error_layer layer)
+/* Whether a further attempt is useless: the server has no such variant, or is no NDX server, or one
+ * end does not admit the other. */
+static bool is_lasting(const struct ndx_session *s, enum ndx_status st, enum ndx_error_layer layer)
 {
-	return layer == NDX_LAYER_FRAMEWORK && st != NDX_E_CONNECTION_REFUSED;
+	return layer == NDX_LAYER_FRAMEWORK &&
+	       (st != NDX_E_CONNECTION_REFUSED || driver_tls_failed(s));
 }
 
 static void record_pause(struct ndx_session *s, enum ndx_status st)
@@ -139,6 +141,7 @@ static bool attempt_failed(struct ndx_session *s, enum ndx_error_layer layer, en
                            const char *why)
 {
 	struct reach *r = &s->reach;
+	const bool lasts = is_lasting(s, st, layer);
 
 	record_attempt(s, st);
 	(void)snprintf(r->why, sizeof(r->why), "%.255s", why);
@@ -149,7 +152,7 @@ static bool attempt_failed(struct ndx_session *s, enum ndx_error_layer layer, en
 	if (st == NDX_E_CANCELED)
 		return end_cancelled(s);
 	log_warn(0, "session %llu: %s: %s", (unsigned long long)s->id, server_of(s), r->why);
-	if (is_lasting(st, layer)) {
+	if (lasts) {
 		s->given_up[r->index] = true;
 		r->left--;
 	}
@@ -161,6 +164,10 @@ static bool attempt_failed(struct ndx_session *s, enum ndx_error_layer layer, en
 
 static enum ndx_status fail_silent(struct ndx_session *s)
 {
+	if (s->driver.tls != NULL && !s->driver.secured)
+		return fail(NDX_E_IO_TIMEOUT, 0,
+		            "server %.128s: the TLS handshake does not end within %u ms",
+		            server_of(s), s->attr.connect_timeout_ms);
 	return fail(NDX_E_IO_TIMEOUT, 0, "server %.128s does not answer within %u ms", server_of(s),
 	            s->attr.connect_timeout_ms);
 }
@@ -171,6 +178,9 @@ static bool attempt_lost(struct ndx_session *s)
 
 	if (silent)
 		return attempt_failed(s, NDX_LAYER_TRANSPORT, fail_silent(s), ndx_last_error());
+	if (driver_tls_failed(s) && s->driver.io_status != NDX_E_CONNECTION_ABORTED)
+		return attempt_failed(s, NDX_LAYER_FRAMEWORK, s->driver.io_status,
+		                      driver_io_text(s));
 	return attempt_failed(s, NDX_LAYER_TRANSPORT, s->driver.io_status, driver_io_text(s));
 }
 
@@ -343,6 +353,8 @@ static bool end_connect(struct ndx_session *s)
 		return false;
 	}
 	st = link_socket_result(s->driver.fd, server_of(s));
+	if (st == NDX_OK && !driver_secure(s, s->tls, server_of(s)))
+		st = fail(NDX_E_NO_MEMORY, 0, "server %.128s: no memory for TLS", server_of(s));
 	if (st == NDX_OK) {
 		begin_hello(s);
 		return true;
@@ -408,6 +420,14 @@ static bool send_hello(struct ndx_session *s)
 	}
 }
 
+/* A status of the server that a further attempt does not change. */
+static bool is_lasting_word(uint32_t status)
+{
+	const enum ndx_status st = (enum ndx_status)status;
+
+	return st == NDX_E_NOT_FOUND || st == NDX_E_NOT_SUPPORTED || st == NDX_E_INVALID_CONFIG;
+}
+
 /* The server's answer to hello. */
 static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f)
 {
@@ -416,9 +436,8 @@ static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f
 	const char *why;
 
 	if (f->type == FRAME_ERROR && frame_parse_error(f, &error, &why))
-		return fail(error.status == NDX_E_NOT_FOUND || error.status == NDX_E_NOT_SUPPORTED
-		                    ? (enum ndx_status)error.status
-		                    : NDX_E_CONNECTION_REFUSED,
+		return fail(is_lasting_word((uint32_t)error.status) ? (enum ndx_status)error.status
+		                                                    : NDX_E_CONNECTION_REFUSED,
 		            0, "the server refuses: %s", error.text);
 	if (f->type != FRAME_WELCOME || !frame_parse_welcome(f, &welcome, &why) ||
 	    welcome.max_message < FRAME_ERROR_SIZE_MAX)

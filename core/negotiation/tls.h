@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TLS 1.3 over a socket that does not block. Everything that OpenSSL has to send goes into a buffer
+ * of this file's, so that only the socket can make a sender wait. */
+#ifndef NEGOTIATION_TLS_H
+#define NEGOTIATION_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ndx/negotiation.h>
+#include <ndx/status.h>
+#include <ndx/tls.h>
+
+struct tls_context;
+struct tls;
+
+/* ---- tls_context.c: what the attributes say, for one end; any thread ---- */
+
+/* Read and check the files. `call` names the caller in a failure. */
+enum ndx_status tls_context_create(const struct ndx_tls_attr *attr, enum ndx_role role,
+                                   const char *call, struct tls_context **out);
+/* NULL is a no-op. No channel uses it any more. */
+void tls_context_free(struct tls_context *c);
+
+/* ---- tls.c: one channel; one thread at a time ---- */
+
+/* Begin on a connected socket, which stays the caller's. `server`: a client's server, HOST:PORT.
+ * The handshake takes place in the first calls of tls_receive() and tls_send(). NULL: no memory. */
+struct tls *tls_begin(struct tls_context *c, int fd, const char *server);
+/* Say that nothing more comes, if the socket takes that at once, and free. NULL is a no-op. */
+void tls_end(struct tls *t);
+/*
+ * As base_socket_receive() and base_socket_send(). NDX_PENDING: wait for tls_events(). The channel
+ * is lost with another status:
+ *   NDX_E_CONNECTION_ABORTED the transport ended, with or without the peer's word
+ *   NDX_E_CONNECTION_REFUSED one end does not admit the other, see tls_why()
+ *   NDX_E_INVALID_CONFIG     the ends do not both speak TLS 1.3, see tls_why()
+ */
+enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got);
+enum ndx_status tls_send(struct tls *t, const uint8_t *bytes, size_t length, size_t *sent);
+/* What to wait for: EPOLLIN, EPOLLOUT. */
+uint32_t tls_events(const struct tls *t);
+/* Bytes of the peer wait here: the socket need not become readable again for them. */
+bool tls_has_bytes(const struct tls *t);
+/* Nothing more is sent: tell the peer. */
+void tls_shut(struct tls *t);
+/* The time for the handshake is over. From now on as after a failure. */
+void tls_give_up(struct tls *t);
+
+bool tls_is_ready(const struct tls *t);
+bool tls_has_failed(const struct tls *t);
+/* Why the channel is lost; "": the transport ended. */
+const char *tls_why(const struct tls *t);
+/* The cipher and the peer's name, for the log. A `room` of TLS_TEXT suffices. */
+#define TLS_TEXT 200u
+const char *tls_describe(const struct tls *t, char *text, size_t room);
+
+#endif

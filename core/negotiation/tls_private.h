@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of TLS share; the only header that includes OpenSSL's. */
+#ifndef NEGOTIATION_TLS_PRIVATE_H
+#define NEGOTIATION_TLS_PRIVATE_H
+
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+
+#include "tls.h"
+
+#define TLS_IDENTITY_MAX 128u
+#define TLS_KEY_LEAST 16u
+#define TLS_KEY_MAX 64u
+#define TLS_WHY 256u
+
+/* A pre-shared key. */
+struct tls_key {
+	char identity[TLS_IDENTITY_MAX + 1];
+	uint8_t bytes[TLS_KEY_MAX];
+	size_t length;
+};
+
+struct tls_context {
+	enum ndx_role role;
+	enum ndx_tls_verify verify;
+	SSL_CTX *ssl;
+	BIO_METHOD *bio;
+	struct tls_key *keys;
+	size_t key_count;
+	char *server_name; /* NULL: the host of the server's address */
+	char **names;      /* that a client may have; NULL: any */
+	size_t name_count;
+	bool has_cert;
+	bool has_ca;
+};
+
+struct tls {
+	struct tls_context *context;
+	SSL *ssl;
+	int fd;
+	uint32_t events;
+	bool ready;
+	bool failed;      /* OpenSSL can do nothing more with the channel */
+	bool plaintext;   /* ... because the peer speaks plaintext */
+	bool closed;      /* the peer has said that nothing more comes */
+	bool ended;       /* the socket has ended, with `error` */
+	bool shut;        /* this end has said that nothing more comes */
+	bool began;       /* the peer's first byte has come, ... */
+	uint8_t first;    /* ... and was this one */
+	bool no_such_key; /* the client's pre-shared key is not among the server's */
+	int error;
+	unsigned reads; /* of the socket that are left to the current call */
+	enum ndx_status status;
+	/* What OpenSSL has sent and the socket has not taken: */
+	uint8_t *out;
+	size_t out_room;
+	size_t out_length;
+	size_t out_sent;
+	char expected[256];                  /* the server's name; "": not checked */
+	char identity[TLS_IDENTITY_MAX + 1]; /* of the pre-shared key; printable; "": none */
+	char fault[TLS_WHY - 8];             /* of the peer's certificate */
+	char why[TLS_WHY];
+};
+
+/* tls_bio.c: the socket as OpenSSL sees it. NULL: no memory. */
+BIO_METHOD *tls_bio_method(void);
+/* Give the socket what waits for it. */
+enum ndx_status tls_flush(struct tls *t);
+
+/* tls_files.c. Each: a failure names the call, the file and the cause. */
+struct tls_source {
+	const char *call;
+	const char *path;
+};
+enum ndx_status tls_load_own(struct tls_context *c, const char *call, const char *cert_file,
+                             const char *key_file);
+enum ndx_status tls_load_cas(struct tls_context *c, const char *call, const char *ca_file);
+/* The whole file with a null byte behind it; `secret`: refuse a file that others may open. Give it
+ * back with tls_forget(). */
+enum ndx_status tls_read_file(const struct tls_source *from, bool secret, char **bytes,
+                              size_t *length);
+void tls_forget(char *bytes, size_t length);
+
+/* tls_psk.c */
+enum ndx_status tls_load_keys(struct tls_context *c, const char *call, const char *psk_file);
+void tls_forget_keys(struct tls_context *c);
+
+/* tls_verify.c */
+void tls_demand(struct tls_context *c);
+
+/* tls_text.c: the latest failure of OpenSSL as `status` and `why`. */
+void tls_explain(struct tls *t, int error);
+/* Copy, with '?' for what is not printable. */
+void tls_copy_text(char *out, size_t room, const char *text, size_t length);
+
+#endif
