@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Certificates, a server with TLS, what the log says, and a proxy in the way. */
+#ifndef TEST_TLS_RIG_H
+#define TEST_TLS_RIG_H
+
+#include "scripted.h"
+
+#include <netinet/in.h>
+
+#include <ndx/negotiation_server.h>
+
+/* A directory with two CAs ("ca", "alien"), certificates and keys. Made once for a program. */
+struct papers {
+	char dir[64];
+};
+
+struct leaf {
+	const char *file; /* DIR/file.pem, DIR/file.key */
+	const char *ca;
+	const char *subject;
+	const char *names; /* "DNS:...,IP:..."; as OpenSSL writes subject alternative names */
+	int from_days;     /* from now */
+	int to_days;
+};
+
+int papers_make(void **state);
+int papers_remove(void **state);
+void papers_leaf(const struct leaf *leaf);
+/* DIR/name; good for the next few calls. */
+const char *paper(const char *name);
+void paper_write(const char *name, const char *text, unsigned mode);
+
+/* Of a client with the certificate "client", of a server with "server"; both demand the other's. */
+struct ndx_tls_attr tls_client(void);
+struct ndx_tls_attr tls_server(void);
+
+struct host {
+	struct ndx_negotiation_server *server;
+	struct sockaddr_in at;
+	char address[32];
+};
+
+/* `tls` NULL: plaintext. */
+void host_open(struct host *h, const struct rig *r, const struct ndx_tls_attr *tls,
+               uint32_t hello_ms);
+void host_close(struct host *h);
+void host_stats(const struct host *h, struct ndx_negotiation_server_stats *stats);
+/* Until no client is left. */
+void host_await_empty(const struct host *h);
+/* A connected socket, with time-outs. */
+int host_join(const struct host *h);
+
+struct ndx_session *tls_session(struct rig *r, const char *address, const struct ndx_tls_attr *tls,
+                                uint32_t connect_ms);
+
+/* The log from here on. */
+void log_begin(void);
+/* Wait for a record with both. */
+void log_says(const char *one, const char *two);
+void log_end(void);
+
+/* Between client and server. */
+struct proxy {
+	pthread_t thread;
+	int fd;
+	int stop;
+	char address[32];
+	struct sockaddr_in to;
+	bool by_byte;     /* each byte alone */
+	uint32_t cut;     /* atomic: 1: end the connection, and set this to 0 */
+	uint32_t spoiled; /* atomic: 1: change a bit of the next bytes to the server, set to 0 */
+};
+
+void proxy_start(struct proxy *p, const struct host *to, bool by_byte);
+void proxy_stop(struct proxy *p);
+
+#endif
