@@ -146,6 +146,9 @@ struct ndx_negotiation_server_stats {
  *                                      ndx_last_error() names it
  * @retval NDX_E_INVALID_ADDRESS        the address is malformed, or not of this host
  * @retval NDX_E_SHARING_VIOLATION      the port is in use at one of the addresses
+ * @retval NDX_E_NOT_FOUND              there is no such file of `tls`
+ * @retval NDX_E_INVALID_CONFIG         a file of `tls` is not what it has to be; ndx_last_error()
+ *                                      names file and cause
  * @retval NDX_E_NO_MEMORY              out of memory
  * @retval NDX_E_INSUFFICIENT_RESOURCES no descriptor or thread left
  *

@@ -155,17 +155,22 @@ static inline void ndx_session_attr_init(struct ndx_session_attr *attr)
  *                                      large; ndx_last_error() names it
  * @retval NDX_E_INVALID_ADDRESS        the address of a server is malformed; ndx_last_error()
  *                                      quotes it
+ * @retval NDX_E_NOT_FOUND              there is no such file of `tls`
+ * @retval NDX_E_INVALID_CONFIG         a file of `tls` is not what it has to be; ndx_last_error()
+ *                                      names file and cause
  * @retval NDX_E_NO_MEMORY              out of memory
  * @retval NDX_E_INSUFFICIENT_RESOURCES no resources left
  *
- * Thread safety: any thread. Blocks: no.
+ * Thread safety: any thread. Blocks: no, but for the reading of the files of `tls`.
  */
 enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct ndx_session **out);
 
 /**
  * Connect to a server. The call tries each server in order, then pauses (backoff) and tries again,
  * until a server answers and accepts the variant, or no attempts or time are left. A server that
- * answers but lacks the variant, or does not speak this protocol, is not tried again.
+ * answers but lacks the variant, or does not speak this protocol, is not tried again; nor is one
+ * with which TLS fails because of a certificate, a key, or an end in plaintext
+ * (NDX_E_CONNECTION_REFUSED, NDX_E_INVALID_CONFIG).
  *
  * @retval NDX_OK                     connected
  * @retval NDX_E_INVALID_DEVICE_STATE the session is connected, failed or closed, or another call on

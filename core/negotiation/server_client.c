@@ -62,7 +62,9 @@ static bool greet(struct ndx_session *s)
 		client_lost(c);
 		return false;
 	case IO_BAD:
-		return refuse(c, NDX_E_REMOTE_ERROR, speaks_tls(c) ? tls_text : why);
+		if (speaks_tls(c))
+			return refuse(c, NDX_E_INVALID_CONFIG, tls_text);
+		return refuse(c, NDX_E_REMOTE_ERROR, why);
 	case IO_DONE:
 	default:
 		return client_hello(c, &f);

@@ -27,7 +27,10 @@ static enum ndx_status make_session(const struct place *place, const struct end 
                                     struct ndx_session **out)
 {
 	struct ndx_session_attr attr;
+	struct tls_choice tls;
 
+	if (tls_choose(place->options, false, &tls) != SAMPLE_EXIT_OK)
+		return NDX_E_INVALID_PARAMETER;
 	ndx_session_attr_init(&attr);
 	attr.variant = place->negotiation.variant;
 	attr.servers = servers;
@@ -37,6 +40,7 @@ static enum ndx_status make_session(const struct place *place, const struct end 
 	attr.memory = end_describe(end);
 	attr.attempts = place->options->attempts;
 	attr.stage_timeout_ms = place->options->timeout_ms;
+	attr.tls = tls.attr;
 	return ndx_session_create(&attr, out);
 }
 

@@ -124,13 +124,18 @@ static int listen_at(struct service *service, struct ndx_negotiation_server **ou
 {
 	const struct negotiate_options *o = service->place.options;
 	struct ndx_negotiation_server_attr attr;
+	struct tls_choice tls;
 	enum ndx_status st;
+	const int rc = tls_choose(o, true, &tls);
 
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	ndx_negotiation_server_attr_init(&attr);
 	attr.address = o->address != NULL ? o->address : default_address(service->place.adapter);
 	attr.variants = &service->place.negotiation.variant;
 	attr.variant_count = 1;
 	attr.stage_timeout_ms = o->timeout_ms;
+	attr.tls = tls.attr;
 	attr.plugin_warn_ms = 60000; /* `staged` transfers the data */
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = service};

@@ -49,6 +49,22 @@ grep -q 'connect 127.0.0.1:1, .*NDX_E_CONNECTION_REFUSED' "$work/client1.log" ||
 grep -q 'wait before the next attempt' "$work/client1.log" && fail 'the backup was kept waiting'
 server_end || fail 'the server found fault'
 
+echo '# TLS with a pre-shared key'
+(umask 077 && echo 'alice:000102030405060708090a0b0c0d0e0f' >"$work/psk")
+(umask 077 && echo 'alice:ff0102030405060708090a0b0c0d0e0f' >"$work/psk2")
+server_start "$work" "$bin/ndx-negotiate" server 127.0.0.1:0 --adapter "$uri" --count 1 \
+	--tls-psk "$work/psk" || fail 'no server with TLS'
+client "$server_address" && fail 'plaintext to a server with TLS'
+grep -q 'this server takes TLS only' "$work/client.log" || fail 'not told of TLS'
+client "$server_address" --tls-psk "$work/psk2" && fail 'a wrong key'
+grep -q 'wrong pre-shared key' "$work/client.log" || fail 'not told of the wrong key'
+client "$server_address" --tls-psk "$work/psk" || fail 'a client with TLS'
+grep -q 'done; disconnected: graceful' "$work/client.log" || fail 'no goodbye over TLS'
+server_end || fail 'the server with TLS found fault'
+client 127.0.0.1:1 --tls-verify some && fail 'no such word'
+client 127.0.0.1:1 --tls-psk "$work/psk" --tls-verify some && fail 'no such word'
+grep -q 'required, optional or none' "$work/client.log" || fail 'not told of the words'
+
 echo '# what can negotiate here'
 timeout -k 5 60 "$bin/ndx-negotiate" plugins >"$work/plugins.txt" 2>&1 || fail 'no list of plugins'
 grep -q '^  roce/verbs-rc: ' "$work/plugins.txt" || fail 'roce is not listed'
