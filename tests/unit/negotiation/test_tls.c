@@ -146,6 +146,60 @@ static void many_sessions_run_at_once(void **state)
 	host_close(&h);
 }
 
+/* ---- more in one record than the server reads at once ---- */
+
+static size_t add_frame(uint8_t *bytes, size_t at, const struct frame *f)
+{
+	frame_write_header(bytes + at, f);
+	return at + FRAME_HEADER;
+}
+
+/* Hello, many heartbeats, the end: one record. */
+static size_t record(uint8_t *bytes)
+{
+	enum { HEARTBEATS = 700 };
+	struct frame_hello hello = {.max_message = MESSAGE, .plugin = "test", .variant = "two"};
+	struct frame f = {.type = FRAME_HELLO};
+	size_t used;
+
+	f.length = frame_write_hello(bytes + FRAME_HEADER, &hello);
+	used = add_frame(bytes, 0, &f) + f.length;
+	f = (struct frame){.type = FRAME_ALIVE};
+	for (int i = 0; i < HEARTBEATS; i++)
+		used = add_frame(bytes, used, &f);
+	f.type = FRAME_SESSION_END;
+	return add_frame(bytes, used, &f);
+}
+
+/* The socket does not become readable again for what TLS has read. */
+static void a_record_of_many_frames_is_read_to_its_end(void **state)
+{
+	const struct ndx_tls_attr server = tls_server();
+	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+	static uint8_t bytes[16384];
+	const size_t length = record(bytes);
+	struct host h;
+	SSL *ssl;
+	int fd;
+
+	host_open(&h, *state, &server, WAIT_MS);
+	fd = host_join(&h);
+	assert_int_equal(SSL_CTX_use_certificate_file(ctx, paper("client.pem"), SSL_FILETYPE_PEM),
+	                 1);
+	assert_int_equal(SSL_CTX_use_PrivateKey_file(ctx, paper("client.key"), SSL_FILETYPE_PEM),
+	                 1);
+	ssl = SSL_new(ctx);
+	assert_non_null(ssl);
+	assert_int_equal(SSL_set_fd(ssl, fd), 1);
+	assert_int_equal(SSL_connect(ssl), 1);
+	assert_int_equal(SSL_write(ssl, bytes, (int)length), length);
+	host_await_empty(&h);
+	SSL_free(ssl);
+	SSL_CTX_free(ctx);
+	(void)close(fd);
+	host_close(&h);
+}
+
 /* ---- the transport breaks ---- */
 
 static void resumes(void **state, bool spoil)
@@ -281,6 +335,7 @@ int main(void)
 		T(a_server_takes_keys_and_certificates),
 		T(a_handshake_may_come_byte_by_byte),
 		T(many_sessions_run_at_once),
+		T(a_record_of_many_frames_is_read_to_its_end),
 		T(a_session_goes_on_over_another_channel),
 		T(a_changed_record_is_a_lost_transport),
 		T(a_slow_handshake_ends_in_time),
