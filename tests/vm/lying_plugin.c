@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plugin roce with a lie: it describes the own end with a wrong GID or PSN. The session's own
- * description is changed, too, so that both ends agree on what is wrong; only the packets can show
- * it. $NDX_TEST_LIE: "gid ADDRESS" with an IPv4 address, or "psn NUMBER", which is added.
+ * Plugin roce with a lie: it describes the own end with a wrong GID, PSN or key of its mailbox. The
+ * session's own description is changed, too, so that both ends agree on what is wrong; only the
+ * packets can show it. $NDX_TEST_LIE: "gid ADDRESS" with an IPv4 address, or "psn NUMBER" or "key
+ * NUMBER", which is added.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -27,6 +28,10 @@ static bool tell_lie(struct ndx_peer_description *own)
 		own->psn = (own->psn + (uint32_t)strtol(lie + 4, NULL, 0)) & BITS_24;
 		return true;
 	}
+	if (lie != NULL && strncmp(lie, "key ", 4) == 0) {
+		own->mailbox_rkey += (uint32_t)strtol(lie + 4, NULL, 0);
+		return true;
+	}
 	return lie != NULL && strncmp(lie, "gid ", 4) == 0 &&
 	       inet_pton(AF_INET, lie + 4, own->gid + 12) == 1;
 }
@@ -38,7 +43,8 @@ static enum ndx_status info(void *session, const struct ndx_exchange *x, const v
 	if (x->round == 0 && !tell_lie((struct ndx_peer_description *)(uintptr_t)x->own)) {
 		reply->error = NDX_PLUGIN_CONFIGURATION;
 		(void)snprintf(reply->text, sizeof(reply->text),
-		               "$NDX_TEST_LIE has to be \"gid ADDRESS\" or \"psn NUMBER\"");
+		               "$NDX_TEST_LIE has to be \"gid ADDRESS\", \"psn NUMBER\" or \"key "
+		               "NUMBER\"");
 		return NDX_E_INVALID_CONFIG;
 	}
 	/* Only queue pairs of verbs have a GID and a PSN. */

@@ -14,7 +14,7 @@ server_limit=40
 truth=$src/build/lib/ndx lying=$src/build/lib/lying
 
 # What an end has to say: its status, and one of the directions, which name the broken ones.
-statuses='NDX_E_HOST_UNREACHABLE|NDX_E_IO_TIMEOUT|NDX_E_REMOTE_ERROR'
+statuses='NDX_E_HOST_UNREACHABLE|NDX_E_IO_TIMEOUT|NDX_E_ACCESS_VIOLATION|NDX_E_REMOTE_ERROR'
 client_to_server='from client to server'
 server_to_client='from server to client'
 neither='in neither direction'
@@ -113,6 +113,20 @@ unreachable() {
 	verdict "path.$1" $result
 }
 
+# refused NAME DIRECTION: a device refuses the writes of that direction
+refused() {
+	work=$all/$1 result=0
+	for end in client server; do
+		message=$(validated $end) || result=1
+		says_only "$message" "$2" || result=1
+		case $message in
+		*'refuses the key'*) ;;
+		*) result=1 ;;
+		esac
+	done
+	verdict "path.$1" $result
+}
+
 works() {
 	work=$all/$1 result=0
 	status client 0 && status server 0 &&
@@ -179,6 +193,7 @@ for liar in client server; do
 	begin unused_gid_of_$liar verbs $liar 'gid 10.9.0.8'
 	begin psn_too_large_of_$liar verbs $liar 'psn 1000'
 	begin psn_too_small_of_$liar verbs $liar 'psn -1000'
+	begin wrong_key_of_$liar verbs $liar 'key 16777216'
 done
 on_wire healed heal
 ip neigh del 10.9.0.9 dev v0
@@ -187,6 +202,9 @@ for liar in client server; do
 	broken wrong_gid_of_$liar "$neither" all
 	unreachable unused_gid_of_$liar 'does not get ready for 10\.9\.0\.8'
 done
+# The peer of the liar writes with the wrong key.
+refused wrong_key_of_client "$server_to_client"
+refused wrong_key_of_server "$client_to_server"
 for psn in large small; do
 	broken psn_too_${psn}_of_client "$client_to_server" all
 	broken psn_too_${psn}_of_server "$server_to_client" all

@@ -168,6 +168,7 @@ void rig_deliver(struct dialogue *d, struct pipe *w)
 }
 
 struct frame_proof rig_proofs[2];
+bool rig_unconnected[2];
 
 bool rig_step(struct dialogue *d, struct pipe *to, struct pipe *from)
 {
@@ -176,7 +177,10 @@ bool rig_step(struct dialogue *d, struct pipe *to, struct pipe *from)
 		dialogue_call(d);
 		return true;
 	case DIALOGUE_CONNECT:
-		dialogue_connected(d, NDX_OK, "");
+		if (rig_unconnected[d->view.role])
+			dialogue_unconnected(d, &rig_proofs[d->view.role]);
+		else
+			dialogue_connected(d, NDX_OK, "");
 		return true;
 	case DIALOGUE_PROVE:
 		dialogue_proved(d, NDX_OK, &rig_proofs[d->view.role], "");

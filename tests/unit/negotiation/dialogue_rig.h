@@ -39,6 +39,7 @@ struct pipe {
 
 extern struct script rig_scripts[2];
 extern struct frame_proof rig_proofs[2]; /* by role */
+extern bool rig_unconnected[2];          /* by role: the queue pair does not get connected */
 extern struct ndx_variant_ops rig_ops;   /* of the plugins */
 
 int rig_begin(void **state);

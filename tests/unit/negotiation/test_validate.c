@@ -155,6 +155,59 @@ static void a_bad_proof_is_refused(void **state)
 	refuses_as_proof(rig_again(state), &wrong, "the peer validates at the wrong time");
 }
 
+/* How far connecting came, as each end says, and which ends have become connected. */
+static const struct {
+	bool unconnected[2];
+	uint8_t seen[2];
+	const char *text;
+} attempts[] = {
+	{{true, true}, {0, 0}, "RDMA packets do not pass from client to server"},
+	{{true, true}, {0, 1}, "RDMA packets do not pass from server to client"},
+	{{true, true}, {1, 1}, "packets of the path MTU do not pass from client to server"},
+	{{true, false}, {1, 2}, "packets of the path MTU do not pass from server to client"},
+	{{false, true}, {2, 1}, "packets of the path MTU do not pass from client to server"},
+	{{true, true}, {2, 2}, "do not get connected, although packets pass in both directions"},
+	{{true, false}, {2, 2}, "do not get connected, although packets pass in both directions"},
+};
+
+static void an_end_that_is_not_connected_fails_both(void **state)
+{
+	for (unsigned i = 0; i < 20 * sizeof(attempts) / sizeof(attempts[0]); i++) {
+		const size_t at = i / 20;
+		struct rig *r = rig_again(state);
+
+		rig_run(r, NDX_STAGE_INFO, i);
+		for (int side = 0; side < 2; side++) {
+			r->d[side].can_prove = true;
+			rig_unconnected[side] = attempts[at].unconnected[side];
+			rig_proofs[side] = (struct frame_proof){.seen = attempts[at].seen[side]};
+		}
+		rig_run(r, NDX_STAGE_VALIDATE, i);
+		rig_unconnected[0] = rig_unconnected[1] = false;
+		for (int side = 0; side < 2; side++) {
+			const char *text = r->d[side].error.text;
+
+			assert_int_equal(r->d[side].next, DIALOGUE_FAILED);
+			assert_int_equal(r->d[side].error.stage, NDX_STAGE_VALIDATE);
+			if (strstr(text, attempts[at].text) == NULL)
+				fail_msg("attempt %zu, side %d: \"%s\"", at, side, text);
+		}
+	}
+}
+
+/* Both ends have said that they are connected. */
+static void unconnected_has_no_place_behind_validate(void **state)
+{
+	static const uint8_t whole[FRAME_PROOF_SIZE] = {2, 2, 0, 0};
+	const struct frame wrong = {.type = FRAME_PROOF,
+	                            .stage = NDX_STAGE_VALIDATE,
+	                            .flags = FRAME_UNCONNECTED,
+	                            .payload = whole,
+	                            .length = sizeof(whole)};
+
+	refuses_as_proof(*state, &wrong, "the peer proves the path at the wrong time");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
@@ -164,6 +217,8 @@ int main(void)
 		T(both_ends_give_the_same_verdict),
 		T(one_end_alone_proves_nothing),
 		T(a_bad_proof_is_refused),
+		T(an_end_that_is_not_connected_fails_both),
+		T(unconnected_has_no_place_behind_validate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,8 +208,11 @@ static void what_no_peer_takes_is_not_sent(void **state)
 
 /* ---- two sides by hand ---- */
 
-static const struct ndx_plugin_value mtu_of_port = {.number = 0, .text = "port"};
-static const struct ndx_plugin_value mtu_512 = {.number = 2, .text = "512"};
+/* mtu, proof */
+static const struct ndx_plugin_value mtu_of_port[] = {{.number = 0, .text = "port"},
+                                                      {.number = 1, .text = "true"}};
+static const struct ndx_plugin_value mtu_512[] = {{.number = 2, .text = "512"},
+                                                  {.number = 1, .text = "true"}};
 
 static void both_hold_the_common_subset(void **state)
 {
@@ -217,8 +220,8 @@ static void both_hold_the_common_subset(void **state)
 	struct side b;
 
 	(void)state;
-	side_begin(&a, verbs, NDX_ROLE_CLIENT, &mtu_of_port);
-	side_begin(&b, verbs, NDX_ROLE_SERVER, &mtu_512);
+	side_begin(&a, verbs, NDX_ROLE_CLIENT, mtu_of_port);
+	side_begin(&b, verbs, NDX_ROLE_SERVER, mtu_512);
 	a.own = verbs_end(3);
 	b.own = verbs_end(5);
 	a.own.mtu = 4096;
@@ -266,18 +269,18 @@ static void incompatible_ends_are_told_what_differs(void **state)
 	b.own = rendezvous_end(2, "127.0.0.1");
 	(void)snprintf(b.own.stack, sizeof(b.own.stack), "loop");
 	incompatible(&a, &b, "the stacks differ: ofi:tcp here, loop there");
-	side_begin(&a, verbs, NDX_ROLE_CLIENT, &mtu_of_port);
-	side_begin(&b, verbs, NDX_ROLE_SERVER, &mtu_of_port);
+	side_begin(&a, verbs, NDX_ROLE_CLIENT, mtu_of_port);
+	side_begin(&b, verbs, NDX_ROLE_SERVER, mtu_of_port);
 	a.own = verbs_end(1);
 	b.own = verbs_end(2);
 	b.own.lid = 4;
 	incompatible(&a, &b, "the links differ: Ethernet here, InfiniBand there");
-	side_begin(&a, verbs, NDX_ROLE_CLIENT, &mtu_of_port);
-	side_begin(&b, verbs, NDX_ROLE_SERVER, &mtu_of_port);
+	side_begin(&a, verbs, NDX_ROLE_CLIENT, mtu_of_port);
+	side_begin(&b, verbs, NDX_ROLE_SERVER, mtu_of_port);
 	a.own = rendezvous_end(1, NULL);
 	incompatible(&a, &b, "take variant fabric-msg");
 	side_begin(&a, fabric, NDX_ROLE_CLIENT, NULL);
-	side_begin(&b, verbs, NDX_ROLE_SERVER, &mtu_of_port);
+	side_begin(&b, verbs, NDX_ROLE_SERVER, mtu_of_port);
 	a.own = rendezvous_end(1, NULL);
 	b.own = verbs_end(2);
 	incompatible(&a, &b, "here is a rendezvous, there is a verbs queue pair");
@@ -292,8 +295,8 @@ static void messages_out_of_turn_are_refused(void **state)
 	struct side b;
 
 	(void)state;
-	side_begin(&a, verbs, NDX_ROLE_CLIENT, &mtu_of_port);
-	side_begin(&b, verbs, NDX_ROLE_SERVER, &mtu_of_port);
+	side_begin(&a, verbs, NDX_ROLE_CLIENT, mtu_of_port);
+	side_begin(&b, verbs, NDX_ROLE_SERVER, mtu_of_port);
 	a.own = verbs_end(1);
 	b.own = verbs_end(2);
 	side_call(&a, verbs->ops->info, NULL);
