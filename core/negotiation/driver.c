@@ -113,7 +113,8 @@ static bool ending(struct ndx_session *s)
 		if (io == IO_WAIT)
 			return false;
 		d->last_length = 0;
-		if (io == IO_DONE && d->role->drains)
+		/* of a channel of TLS that has failed, OpenSSL's last words are sent */
+		if ((io == IO_DONE || driver_tls_failed(s)) && d->role->drains)
 			driver_shut(s);
 	}
 	if (!d->role->drains || driver_drain(s) == IO_DONE)

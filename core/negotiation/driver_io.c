@@ -226,15 +226,23 @@ void driver_shut(struct ndx_session *s)
 	(void)shutdown(s->driver.fd, SHUT_WR);
 }
 
+static enum ndx_status discard_now(struct driver *d)
+{
+	uint8_t rest[1024];
+	size_t got;
+
+	if (d->tls == NULL || !tls_has_failed(d->tls))
+		return receive_now(d, rest, sizeof(rest), &got);
+	return may_read(d) ? tls_discard(d->tls, rest, sizeof(rest), &got) : NDX_PENDING;
+}
+
 enum driver_io driver_drain(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
-	uint8_t rest[1024];
 	enum ndx_status st = NDX_OK;
-	size_t got;
 
 	while (st == NDX_OK)
-		st = receive_now(d, rest, sizeof(rest), &got);
+		st = discard_now(d);
 	return st == NDX_PENDING ? wait_for_socket(d, EPOLLIN) : IO_DONE;
 }
 

@@ -31,12 +31,12 @@ static bool expect(struct tls *t, const char *server)
 
 	if (name == NULL && server != NULL && link_address_split(server, host, port))
 		name = host;
-	if (name == NULL)
-		return true;
-	(void)snprintf(t->expected, sizeof(t->expected), "%s", name);
+	(void)snprintf(t->expected, sizeof(t->expected), "%s", name != NULL ? name : "");
 	zone = strchr(t->expected, '%');
-	if (zone != NULL)
-		*zone = '\0';
+	if (zone != NULL && memchr(t->expected, ':', (size_t)(zone - t->expected)) != NULL)
+		*zone = '\0'; /* of an IPv6 address */
+	if (t->expected[0] == '\0')
+		return c->verify == NDX_TLS_VERIFY_NONE;
 	number = strchr(t->expected, ':') != NULL ||
 	         t->expected[strspn(t->expected, "0123456789.")] == '\0';
 	return number || SSL_set_tlsext_host_name(t->ssl, t->expected) == 1;
@@ -120,7 +120,10 @@ static enum ndx_status judge(struct tls *t, int result)
 	case SSL_ERROR_WANT_READ:
 		return wait_for(t, EPOLLIN);
 	case SSL_ERROR_WANT_WRITE:
-		return t->out_length > 0 ? NDX_OK : wait_for(t, EPOLLOUT);
+		if (t->out_length > 0)
+			return NDX_OK;
+		t->failed = true; /* no memory for its output */
+		return lose(t);
 	case SSL_ERROR_ZERO_RETURN:
 		t->closed = true;
 		t->error = 0;
@@ -148,9 +151,9 @@ enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got)
 	enum ndx_status st;
 	int result;
 
-	/* After a failure nothing is of use that the peer still sends. */
+	/* What comes behind a failure is no peer's: anybody may have sent it. */
 	if (t->failed)
-		return base_socket_receive(t->fd, data, room, got);
+		return lose(t);
 	t->reads = READS_OF_A_CALL;
 	for (;;) {
 		st = tls_flush(t);
@@ -164,10 +167,21 @@ enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got)
 		st = judge(t, result);
 		if (st != NDX_OK && st != NDX_PENDING)
 			return st;
-		if (tls_flush(t) == NDX_PENDING || st == NDX_PENDING)
+		if (st == NDX_PENDING)
 			return wait_for(t, EPOLLIN);
+		/* OpenSSL reads nothing more until the peer has taken what waits here */
+		if (tls_flush(t) == NDX_PENDING)
+			return wait_for(t, 0);
 	}
 	return NDX_OK;
+}
+
+enum ndx_status tls_discard(struct tls *t, void *data, size_t room, size_t *got)
+{
+	if (!t->failed)
+		return tls_receive(t, data, room, got);
+	t->events = EPOLLIN;
+	return base_socket_receive(t->fd, data, room, got);
 }
 
 /* Give OpenSSL the next record's bytes. NDX_OK: flush. */
@@ -200,9 +214,9 @@ enum ndx_status tls_send(struct tls *t, const uint8_t *bytes, size_t length, siz
 			return wait_for(t, 0);
 		if (st != NDX_OK)
 			return lose(t);
-		if (t->failed)
-			*sent = length; /* the peer gets OpenSSL's word only */
-		if (*sent == length)
+		if (t->failed) /* OpenSSL's last words are sent, and nothing else is */
+			return lose(t);
+		if (*sent >= length)
 			return NDX_OK;
 		st = write_some(t, bytes, length, sent);
 		if (st == NDX_PENDING && tls_flush(t) == NDX_PENDING)

@@ -39,6 +39,9 @@ void tls_end(struct tls *t);
  */
 enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got);
 enum ndx_status tls_send(struct tls *t, const uint8_t *bytes, size_t length, size_t *sent);
+/* As tls_receive(), for bytes that are thrown away; also after a failure, when nothing that comes
+ * is the peer's for certain. */
+enum ndx_status tls_discard(struct tls *t, void *data, size_t room, size_t *got);
 /* What to wait for: EPOLLIN, EPOLLOUT. */
 uint32_t tls_events(const struct tls *t);
 /* Bytes of the peer wait here: the socket need not become readable again for them. */

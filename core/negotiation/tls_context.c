@@ -59,9 +59,14 @@ static const char *find_peer_fault(const struct ndx_tls_attr *a, enum ndx_role r
 
 static const char *find_name_fault(const struct ndx_tls_attr *a)
 {
-	for (size_t i = 0; i < a->peer_name_count; i++)
+	for (size_t i = 0; i < a->peer_name_count; i++) {
 		if (a->peer_names[i] == NULL || a->peer_names[i][0] == '\0')
 			return "one of peer_names is empty";
+		if (a->peer_names[i][0] == '.')
+			return "one of peer_names begins with a dot; give whole names";
+	}
+	if (a->server_name != NULL && (a->server_name[0] == '\0' || a->server_name[0] == '.'))
+		return "server_name is empty, or begins with a dot";
 	return NULL;
 }
 

@@ -106,6 +106,16 @@ static enum ndx_status fail_here(const struct tls_source *from, const char *what
 
 typedef bool take_fn(struct tls_context *c, X509 *cert, unsigned number);
 
+/* OpenSSL's own would ask at the terminal. */
+static int no_passphrase(char *buffer, int room, int writes, void *arg)
+{
+	(void)buffer;
+	(void)room;
+	(void)writes;
+	(void)arg;
+	return -1;
+}
+
 /* Give each certificate of the file to `take`. */
 static enum ndx_status read_certs(struct tls_context *c, const struct tls_source *from,
                                   take_fn *take)
@@ -122,7 +132,7 @@ static enum ndx_status read_certs(struct tls_context *c, const struct tls_source
 		return st;
 	in = BIO_new_mem_buf(bytes, (int)length);
 	while (st == NDX_OK && in != NULL &&
-	       (cert = PEM_read_bio_X509(in, NULL, NULL, NULL)) != NULL) {
+	       (cert = PEM_read_bio_X509(in, NULL, no_passphrase, NULL)) != NULL) {
 		if (!take(c, cert, count++))
 			st = fail_here(from, "a certificate is of no use");
 		X509_free(cert);
@@ -173,16 +183,6 @@ enum ndx_status tls_load_cas(struct tls_context *c, const char *call, const char
 }
 
 /* ---- the key ---- */
-
-/* OpenSSL's own would ask at the terminal. */
-static int no_passphrase(char *buffer, int room, int writes, void *arg)
-{
-	(void)buffer;
-	(void)room;
-	(void)writes;
-	(void)arg;
-	return -1;
-}
 
 static enum ndx_status load_key(struct tls_context *c, const struct tls_source *from)
 {

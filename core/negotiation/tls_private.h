@@ -47,6 +47,7 @@ struct tls {
 	bool shut;        /* this end has said that nothing more comes */
 	bool began;       /* the peer's first byte has come, ... */
 	uint8_t first;    /* ... and was this one */
+	uint32_t asked;   /* identities of pre-shared keys that the client has offered */
 	bool no_such_key; /* the client's pre-shared key is not among the server's */
 	int error;
 	unsigned reads; /* of the socket that are left to the current call */

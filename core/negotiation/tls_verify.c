@@ -26,9 +26,10 @@ static bool has_uri(X509 *cert, const char *uri)
 	return found;
 }
 
-static bool has_name(X509 *cert, const char *name)
+/* `more`: flags for names of hosts. */
+static bool has_name(X509 *cert, const char *name, unsigned more)
 {
-	const unsigned flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
+	const unsigned flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | more;
 
 	if (X509_check_ip_asc(cert, name, 0) == 1)
 		return true;
@@ -44,10 +45,11 @@ static bool has_a_name(X509 *cert, const struct tls *t)
 	const struct tls_context *c = t->context;
 	bool found = c->name_count == 0;
 
-	if (t->expected[0] != '\0')
-		return has_name(cert, t->expected);
+	if (c->role == NDX_ROLE_CLIENT)
+		return t->expected[0] != '\0' && has_name(cert, t->expected, 0);
+	/* the holder of a wildcard is not every client */
 	for (size_t i = 0; !found && i < c->name_count; i++)
-		found = has_name(cert, c->names[i]);
+		found = has_name(cert, c->names[i], X509_CHECK_FLAG_NO_WILDCARDS);
 	return found;
 }
 

@@ -142,6 +142,15 @@ static enum ndx_status call_session_attr_init(struct scene *s)
 	return attr.size == sizeof(attr) ? NDX_OK : NDX_E_UNSUCCESSFUL;
 }
 
+static enum ndx_status call_tls_attr_init(struct scene *s)
+{
+	struct ndx_tls_attr attr;
+
+	(void)s;
+	ndx_tls_attr_init(&attr);
+	return attr.size == sizeof(attr) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
 static enum ndx_status call_session_create(struct scene *s)
 {
 	static const char *const servers[] = {"127.0.0.1:1"};
@@ -289,6 +298,7 @@ const struct row session_rows[] = {
 	{"ndx_negotiation_server_get_stats", call_negotiation_server_get_stats, NDX_OK, NDX_OK},
 	{"ndx_negotiation_server_snapshot", call_negotiation_server_snapshot, NDX_OK, NDX_OK},
 	{"ndx_session_attr_init_sized", call_session_attr_init, NDX_OK, NDX_OK},
+	{"ndx_tls_attr_init_sized", call_tls_attr_init, NDX_OK, NDX_OK},
 	{"ndx_session_create", call_session_create, NDX_OK, NDX_OK},
 	{"ndx_session_close", call_session_close, NDX_OK, NDX_OK},
 	{"ndx_session_cancel", call_session_cancel, NDX_OK, NDX_OK},
