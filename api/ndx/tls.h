@@ -66,7 +66,10 @@ struct ndx_tls_attr {
 	const char *server_name;
 	/**
 	 * Of a server: a client's certificate must have one of these as subject alternative name:
-	 * DNS name, address in numbers, e-mail address, or URI. `peer_name_count` 0: any name.
+	 * DNS name, address in numbers, e-mail address, or URI. Names are whole: a wildcard in a
+	 * certificate matches none. A client with a pre-shared key, and with
+	 * NDX_TLS_VERIFY_OPTIONAL one without a certificate, is admitted without a name.
+	 * `peer_name_count` 0: any name.
 	 */
 	const char *const *peer_names;
 	size_t peer_name_count;
