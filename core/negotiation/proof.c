@@ -31,14 +31,16 @@ static enum finding look(const struct frame_proof *writer, const struct frame_pr
 /* The direction that is worse decides on the causes. */
 static const char *causes_of(enum finding finding)
 {
+	static const char nothing_arrives[] =
+		"check the GIDs and their addresses, the path MTU, firewalls (UDP 4791), the PSNs, "
+		"the keys";
 	static const char *const causes[] = {
 		[PASSES] = "",
 		[UNANSWERED] = "packets are lost on the way",
 		[DENIED] = "the device there refuses the key of the memory",
 		[ONLY_SMALL] = "small ones do; lower the path MTU of the queue pairs",
 		[ONLY_ACKS] = "acknowledgements do; check the PSNs and the keys",
-		[NOTHING] = "check the GIDs and their addresses, the path MTU, firewalls "
-			    "(UDP 4791), the PSNs, the keys",
+		[NOTHING] = nothing_arrives,
 	};
 
 	return causes[finding];

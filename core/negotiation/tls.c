@@ -151,7 +151,7 @@ enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got)
 	enum ndx_status st;
 	int result;
 
-	/* What comes behind a failure is no peer's: anybody may have sent it. */
+	/* What comes behind a failure need not be the peer's. */
 	if (t->failed)
 		return lose(t);
 	t->reads = READS_OF_A_CALL;

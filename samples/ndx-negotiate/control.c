@@ -126,8 +126,11 @@ static bool wait_for_work(struct control *c, short ready[CLIENTS_MOST], bool *ca
 		until = until > now ? until - now : 0;
 	n = poll(fds, CLIENTS_MOST + 2, until == UINT64_MAX ? -1 : (int)until);
 	*called = n > 0 && fds[1].revents != 0;
-	for (int i = 0; i < CLIENTS_MOST; i++)
-		ready[i] = n > 0 ? fds[i + 2].revents : 0;
+	for (int i = 0; i < CLIENTS_MOST; i++) {
+		ready[i] = 0;
+		if (n > 0)
+			ready[i] = fds[i + 2].revents;
+	}
 	return n <= 0 || fds[0].revents == 0;
 }
 

@@ -160,7 +160,7 @@ static enum ndx_status make_padding(struct ofi_adapter *adapter)
 	adapter->padding = calloc(2, NDXP_RC_FIRST_LENGTH);
 	if (adapter->padding == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory for first messages");
-	err = -fi_mr_reg(adapter->domain, adapter->padding, 2 * NDXP_RC_FIRST_LENGTH,
+	err = -fi_mr_reg(adapter->domain, adapter->padding, (size_t)2 * NDXP_RC_FIRST_LENGTH,
 	                 FI_SEND | FI_RECV, 0, 0, 0, &adapter->padding_mr, NULL);
 	if (err != 0)
 		return fail(ofi_status_of(err), err, "no region for first messages: fi_mr_reg: %s",

@@ -135,6 +135,7 @@ static int greet(const struct rig *r, const char *variant, unsigned messages)
 		.session = {0xab, 0xcd, 0xef}, .max_message = 1024, .plugin = "test"};
 	struct frame f = {.type = FRAME_HELLO, .length = FRAME_HELLO_SIZE};
 	uint8_t bytes[FRAME_HEADER + FRAME_HELLO_SIZE];
+	static const uint8_t secret[] = {'s', 'e', 'c', 'r', 'e', 't', '!'};
 	const int fd = connect_socket(r);
 
 	(void)snprintf(hello.variant, sizeof(hello.variant), "%s", variant);
@@ -144,7 +145,7 @@ static int greet(const struct rig *r, const char *variant, unsigned messages)
 	for (unsigned i = 0; i < messages; i++) {
 		f = (struct frame){.type = FRAME_DATA, .round = i, .length = 7};
 		frame_write_header(bytes, &f);
-		memcpy(bytes + FRAME_HEADER, "secret!", 7);
+		memcpy(bytes + FRAME_HEADER, secret, sizeof(secret));
 		assert_int_equal(send(fd, bytes, FRAME_HEADER + 7, 0), FRAME_HEADER + 7);
 	}
 	return fd;
