@@ -127,6 +127,8 @@ uint64_t verbs_counters_read(const struct verbs_adapter *adapter, enum verbs_cou
 extern const struct ndx_spi_key verbs_keys[];
 
 enum ndx_status verbs_parse_options(const struct ndx_spi_open *how, struct verbs_options *out);
+/* A channel of librdmacm; `device`, for the text of a failure, may be "". */
+enum ndx_status verbs_open_cm(const char *device, struct rdma_event_channel **out);
 /* Open the device that the options name, and complete the options. */
 enum ndx_status verbs_device_open(struct verbs_options *options, struct ibv_context **out);
 /*

@@ -139,17 +139,6 @@ static void close_all(struct verbs_adapter *adapter)
 	free(adapter->addresses);
 }
 
-static enum ndx_status open_cm(struct verbs_adapter *adapter)
-{
-	adapter->cm = rdma_create_event_channel();
-	if (adapter->cm == NULL)
-		return fail(NDX_E_INSUFFICIENT_RESOURCES, errno,
-		            "verbs: rdma_create_event_channel: %s; modprobe rdma_ucm, and may this "
-		            "user open /dev/infiniband/rdma_cm?",
-		            strerror(errno));
-	return NDX_OK;
-}
-
 static enum ndx_status open_channels(struct verbs_adapter *adapter)
 {
 	adapter->pd = ibv_alloc_pd(adapter->context);
@@ -207,7 +196,7 @@ enum ndx_status verbs_adapter_open(const struct ndx_spi_adapter *head,
 	/* rdma_cm first: when a process is killed, the kernel usually closes first what was opened
 	 * last, and the queue pairs should be gone before rdma_cm tells the peers. */
 	if (st == NDX_OK)
-		st = open_cm(adapter);
+		st = verbs_open_cm(adapter->options.device, &adapter->cm);
 	if (st == NDX_OK)
 		st = verbs_device_open(&adapter->options, &adapter->context);
 	if (st == NDX_OK)

@@ -256,16 +256,31 @@ static size_t collect_addresses(const struct search *s, struct sockaddr_storage 
 	return count;
 }
 
+/* librdmacm fails with ENODEV where the host has no RDMA device, or no module for one. */
+enum ndx_status verbs_open_cm(const char *device, struct rdma_event_channel **out)
+{
+	int err;
+
+	*out = rdma_create_event_channel();
+	if (*out != NULL)
+		return NDX_OK;
+	err = errno;
+	return fail(
+		err == EMFILE || err == ENFILE || err == ENOMEM ? NDX_E_INSUFFICIENT_RESOURCES
+								: NDX_E_DEVICE_NOT_READY,
+		err,
+		"verbs%s%s: rdma_create_event_channel: %s; is there an RDMA device (ibv_devices), "
+		"is rdma_ucm loaded, and may this user open /dev/infiniband/rdma_cm?",
+		device[0] != '\0' ? ":" : "", device, strerror(err));
+}
+
 static enum ndx_status begin_search(struct search *s, struct sockaddr_storage **list)
 {
+	enum ndx_status st = verbs_open_cm("", &s->channel);
 	size_t room = 0;
 
-	s->channel = rdma_create_event_channel();
-	if (s->channel == NULL)
-		return fail(NDX_E_DEVICE_NOT_READY, errno,
-		            "rdma_create_event_channel: %s; modprobe rdma_ucm, and may this user "
-		            "open /dev/infiniband/rdma_cm?",
-		            strerror(errno));
+	if (st != NDX_OK)
+		return st;
 	if (getifaddrs(&s->all) != 0) {
 		const int err = errno;
 

@@ -27,6 +27,7 @@ static struct {
 	struct ibv_device name;
 	bool has_address;
 	bool has_more;         /* a link-local address before that one, and another one behind it */
+	int no_channel;        /* librdmacm opens no channel, with this errno; 0: it does */
 	unsigned open_objects; /* open contexts, channels, domains, address lists */
 } port;
 
@@ -128,8 +129,13 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
-	struct rdma_event_channel *channel = calloc(1, sizeof(*channel));
+	struct rdma_event_channel *channel;
 
+	if (port.no_channel != 0) {
+		errno = port.no_channel;
+		return NULL;
+	}
+	channel = calloc(1, sizeof(*channel));
 	assert_non_null(channel);
 	channel->fd = eventfd(0, 0);
 	port.open_objects++;
@@ -270,6 +276,27 @@ static void a_port_without_address_fails_with_the_remedy(void **state)
 	assert_int_equal(open_and_close(NULL, &count), NDX_E_DEVICE_NOT_READY);
 	assert_non_null(strstr(ndx_last_error(), "ip address add"));
 	assert_non_null(strstr(ndx_last_error(), "?gid=N"));
+}
+
+static void a_host_without_rdma_is_not_out_of_resources(void **state)
+{
+	static const struct {
+		int err;
+		enum ndx_status status;
+	} cases[] = {{ENODEV, NDX_E_DEVICE_NOT_READY},
+	             {EACCES, NDX_E_DEVICE_NOT_READY},
+	             {EMFILE, NDX_E_INSUFFICIENT_RESOURCES}};
+	size_t count = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		setup(IBV_LINK_LAYER_ETHERNET, true);
+		port.no_channel = cases[i].err;
+		assert_int_equal(open_and_close(NULL, &count), cases[i].status);
+		assert_non_null(strstr(ndx_last_error(), "verbs:"));
+		assert_non_null(strstr(ndx_last_error(), "rdma_ucm"));
+	}
+	port.no_channel = 0;
 }
 
 static void a_gid_that_is_not_there_is_refused(void **state)
@@ -416,6 +443,7 @@ int main(void)
 		cmocka_unit_test(what_the_list_cannot_use_has_no_address),
 		cmocka_unit_test(the_gid_of_the_configuration_counts),
 		cmocka_unit_test(a_port_without_address_fails_with_the_remedy),
+		cmocka_unit_test(a_host_without_rdma_is_not_out_of_resources),
 		cmocka_unit_test(a_gid_that_is_not_there_is_refused),
 		cmocka_unit_test(an_adapter_may_have_no_address),
 		cmocka_unit_test(a_gid_of_infiniband_leaves_the_addresses),
