@@ -467,6 +467,28 @@ enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connec
  */
 enum ndx_status ndx_connector_cancel(struct ndx_connector *connector);
 
+/**
+ * Why the connector failed, or how its connection ended, as text for people: both addresses,
+ * status, cause, and the native cause by name. For failures that come later than the call, whose
+ * `struct ndx_overlapped` or `struct ndx_result` has a status and a number only; for example for
+ * NDX_E_CANCELED of a request, which says that the connection has ended, but not why.
+ *
+ * @param[out] text        the text of the latest failure of an attempt to connect, or of the abort
+ * of the connection; a sentence that says how the peer disconnected; or "" if none of these
+ * happened
+ * @param[in,out] length   in: bytes at @p text; out: bytes of the text with its 0. 512 always
+ * suffice
+ *
+ * @retval NDX_E_INVALID_PARAMETER NULL argument
+ * @retval NDX_E_BUFFER_OVERFLOW   not enough room: @p length has the size, nothing was copied
+ *
+ * An abort is known here as soon as the first result that it cancelled can be taken.
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_connector_get_error_text(struct ndx_connector *connector, char *text,
+                                             size_t *length);
+
 NDX_DECLS_END
 
 #endif

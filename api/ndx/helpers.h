@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/** @file Common cases in one call each; they block, with a time-out. */
+/**
+ * @file
+ * Common cases in one call each; they block, with a time-out. ndx_last_error() has the text of a
+ * failure, also of one that came later than the calls of which they are made.
+ */
 #ifndef NDX_HELPERS_H
 #define NDX_HELPERS_H
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /**
  * @file
- * Log sink. The library writes log records to the program's sink only, and prints nothing by
- * itself.
+ * Log sink. The library writes log records to the program's sink, and prints nothing by itself. It
+ * writes them to stderr as well where the program (ndx_log_to_stderr()) or its user asks for that:
+ * `NDX_LOG=error`, `warn`, `info` or `debug` in the environment makes any program write its records
+ * up to this level to stderr, beside its sink. Set-user-id programs ignore `NDX_LOG`.
  */
 #ifndef NDX_LOG_H
 #define NDX_LOG_H
@@ -45,6 +47,15 @@ typedef void ndx_log_sink(void *arg, const struct ndx_log_record *record);
  * Thread safety: call before other threads use the library, and not from a sink. Does not block.
  */
 void ndx_log_set_sink(ndx_log_sink *sink, void *arg, enum ndx_log_level level);
+
+/**
+ * Write the records up to @p level to stderr, beside the sink: one line and one write() for each
+ * record, "ndx error: TEXT (FUNCTION, native CODE)". Another call changes the level.
+ *
+ * Thread safety: any thread, also in a sink. Blocks: no; later calls of the library block as long
+ * as stderr does.
+ */
+void ndx_log_to_stderr(enum ndx_log_level level);
 
 /** Name of a level, for example "error". Never NULL. */
 const char *ndx_log_level_name(enum ndx_log_level level);

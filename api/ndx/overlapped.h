@@ -88,7 +88,9 @@ struct ndx_overlapped {
 void ndx_overlapped_init(struct ndx_overlapped *ov);
 
 /**
- * State of the operation. Never blocks. Any thread.
+ * State of the operation. Never blocks. Any thread. If the operation has failed, ndx_last_error()
+ * of the calling thread becomes its text: which call, the status, the native cause by name.
+ * ndx_connector_get_error_text() knows more of an operation of a connector.
  *
  * @retval NDX_PENDING still in flight
  * @return otherwise the status with which it completed (NDX_OK for an object that was never used)
@@ -96,7 +98,8 @@ void ndx_overlapped_init(struct ndx_overlapped *ov);
 enum ndx_status ndx_overlapped_status(const struct ndx_overlapped *ov);
 
 /**
- * Wait for the completion.
+ * Wait for the completion. If the operation has failed, ndx_last_error() of the calling thread
+ * becomes its text, as by ndx_overlapped_status().
  *
  * @param ov          without callback and port
  * @param timeout_ms  in milliseconds; 0: check only; NDX_INFINITE: no limit

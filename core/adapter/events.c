@@ -88,7 +88,7 @@ enum ndx_status adapter_events_get(struct adapter_events *events, struct ndx_ada
 
 	if (st != NDX_OK)
 		return st;
-	st = base_ov_begin(ov, loop);
+	st = base_ov_begin_call(ov, loop, "ndx_adapter_get_event");
 	if (st != NDX_OK)
 		return st;
 	base_ov_set_target(ov, event);

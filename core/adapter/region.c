@@ -62,7 +62,7 @@ static bool claim(struct ndx_spi_mr *mr)
 enum ndx_status region_begin(struct ndx_spi_mr *mr, bool registered, struct ndx_overlapped *ov,
                              const char *call)
 {
-	enum ndx_status st = base_ov_begin(ov, mr->object.adapter->loop);
+	enum ndx_status st = base_ov_begin_call(ov, mr->object.adapter->loop, call);
 
 	if (st != NDX_OK)
 		return st;

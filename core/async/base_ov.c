@@ -5,6 +5,7 @@
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
+#include "base_log.h"
 #include "base_loop.h"
 #include "base_ov_deliver.h"
 #include "base_ov_state.h"
@@ -25,7 +26,8 @@ void ndx_overlapped_init(struct ndx_overlapped *ov)
 		memset(ov, 0, sizeof(*ov));
 }
 
-enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)
+enum ndx_status base_ov_begin_call(struct ndx_overlapped *ov, struct ndx_loop *loop,
+                                   const char *call)
 {
 	uint32_t state;
 
@@ -48,7 +50,14 @@ enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)
 	ov->reserved[BASE_OV_LOOP_BEFORE] = ov->reserved[BASE_OV_LOOP];
 	ov->reserved[BASE_OV_STATE_BEFORE] = (void *)(uintptr_t)state;
 	ov->reserved[BASE_OV_LOOP] = loop;
+	ov->reserved[BASE_OV_CALL_BEFORE] = ov->reserved[BASE_OV_CALL];
+	memcpy(&ov->reserved[BASE_OV_CALL], &call, sizeof(call));
 	return NDX_OK;
+}
+
+enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)
+{
+	return base_ov_begin_call(ov, loop, NULL);
 }
 
 void base_ov_abandon(struct ndx_overlapped *ov)
@@ -56,6 +65,7 @@ void base_ov_abandon(struct ndx_overlapped *ov)
 	uint32_t before = (uint32_t)(uintptr_t)ov->reserved[BASE_OV_STATE_BEFORE];
 
 	ov->reserved[BASE_OV_LOOP] = ov->reserved[BASE_OV_LOOP_BEFORE];
+	ov->reserved[BASE_OV_CALL] = ov->reserved[BASE_OV_CALL_BEFORE];
 	base_ov_forget_before(ov);
 	__atomic_store_n(&ov->state, before, __ATOMIC_RELEASE);
 }
@@ -105,11 +115,27 @@ void base_ov_complete_behind(struct ndx_overlapped *ov, uintptr_t of, enum ndx_s
 		base_loop_behind(ov->reserved[BASE_OV_LOOP], ov, of);
 }
 
+/* The thread that asks for the outcome is not the one in which the operation failed: give this
+ * thread the text. No log record, because the failure has one. */
+static enum ndx_status report_outcome(const struct ndx_overlapped *ov)
+{
+	char text[BASE_FAILURE_TEXT];
+	const char *call;
+
+	if (ov->status >= 0)
+		return ov->status;
+	memcpy(&call, &ov->reserved[BASE_OV_CALL], sizeof(call));
+	base_text_failure(text, ov->native, "%s: %s: %s", call != NULL ? call : "operation",
+	                  ndx_status_name(ov->status), ndx_status_text(ov->status));
+	ndxp_set_last_error("%s", text);
+	return ov->status;
+}
+
 enum ndx_status ndx_overlapped_status(const struct ndx_overlapped *ov)
 {
 	if (ov == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_overlapped_status: ov is NULL");
-	return in_flight(state_of(ov)) ? NDX_PENDING : ov->status;
+	return in_flight(state_of(ov)) ? NDX_PENDING : report_outcome(ov);
 }
 
 /* Sleep until the object is complete or the deadline has passed. */
@@ -141,7 +167,7 @@ enum ndx_status ndx_overlapped_wait(struct ndx_overlapped *ov, uint32_t timeout_
 			return NDX_PENDING;
 		sleep_on(ov, deadline);
 	}
-	return ov->status;
+	return report_outcome(ov);
 }
 
 void ndxp_ov_complete_all(struct ndxp_ov_list *list, enum ndx_status status)

@@ -12,8 +12,11 @@ struct ndx_loop;
 
 /* Begin an operation. NDX_E_INVALID_PARAMETER, with `ov` unchanged, if `ov` is NULL, in flight, or
  * has both a callback and a port. */
-enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop)
-	NDX_PRIVATE(base_ov_begin);
+enum ndx_status base_ov_begin(struct ndx_overlapped *ov, struct ndx_loop *loop);
+
+/* The same; `call`, a literal, names the operation in the text of a failure that comes later. */
+enum ndx_status base_ov_begin_call(struct ndx_overlapped *ov, struct ndx_loop *loop,
+                                   const char *call) NDX_PRIVATE(base_ov_begin_call);
 
 /* For the owner of an operation that is in flight: what the operation fills. */
 void base_ov_set_target(struct ndx_overlapped *ov, void *target);

@@ -24,7 +24,9 @@ enum base_ov_slot {
 	BASE_OV_LOOP_BEFORE,
 	BASE_OV_STATE_BEFORE,
 	BASE_OV_TARGET, /* see base_ov_set_target() */
-	BASE_OV_SLOTS,  /* slots from here on are free */
+	BASE_OV_CALL,   /* the name of the call that began the operation; NULL: unknown */
+	BASE_OV_CALL_BEFORE,
+	BASE_OV_SLOTS, /* slots from here on are free */
 	/* The same two slots while the object is queued in its loop. */
 	BASE_OV_PLACE = BASE_OV_LOOP_BEFORE, /* position in the order of queued objects */
 	BASE_OV_OF = BASE_OV_STATE_BEFORE,   /* the owner, see base_loop_behind() */
@@ -38,6 +40,7 @@ static inline void base_ov_forget_before(struct ndx_overlapped *ov)
 {
 	ov->reserved[BASE_OV_LOOP_BEFORE] = NULL;
 	ov->reserved[BASE_OV_STATE_BEFORE] = NULL;
+	ov->reserved[BASE_OV_CALL_BEFORE] = NULL;
 }
 
 #endif

@@ -9,19 +9,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define TEXT_SIZE 512
+#define TEXT_SIZE BASE_FAILURE_TEXT
 #define NATIVE_SIZE 128
 #define BACKTRACE_MOST 32
 #define ERRNO_END 4096               /* larger than every errno */
 #define RECORD_SIZE (TEXT_SIZE + 64) /* a text after the name of its status */
 
-/* The only setting of the whole process. `sink` is written last and read first. */
+#define SILENT (-1)
+
+/* The only setting of the whole process. `sink` is written last and read first. Levels for stderr,
+ * which is served beside the sink: what the program asked for, and what its user did. */
 static struct {
 	ndx_log_sink *sink;
 	void *arg;
 	enum ndx_log_level level;
-} log_config;
+	int program_stderr;
+	int user_stderr;
+} log_config = {.program_stderr = SILENT, .user_stderr = SILENT};
 
 static _Thread_local char last_error[TEXT_SIZE];
 static _Thread_local bool held;
@@ -32,6 +38,11 @@ void ndx_log_set_sink(ndx_log_sink *sink, void *arg, enum ndx_log_level level)
 	__atomic_store_n(&log_config.arg, arg, __ATOMIC_RELAXED);
 	__atomic_store_n(&log_config.level, level, __ATOMIC_RELAXED);
 	__atomic_store_n(&log_config.sink, sink, __ATOMIC_RELEASE);
+}
+
+void ndx_log_to_stderr(enum ndx_log_level level)
+{
+	__atomic_store_n(&log_config.program_stderr, (int)level, __ATOMIC_RELAXED);
 }
 
 const char *ndx_log_level_name(enum ndx_log_level level)
@@ -54,21 +65,76 @@ const char *ndx_last_error(void)
 	return last_error;
 }
 
+static bool goes_to_stderr(enum ndx_log_level level)
+{
+	return (int)level <= __atomic_load_n(&log_config.program_stderr, __ATOMIC_RELAXED) ||
+	       (int)level <= __atomic_load_n(&log_config.user_stderr, __ATOMIC_RELAXED);
+}
+
+/* The sink, if it takes records of this level. */
+static ndx_log_sink *sink_for(enum ndx_log_level level)
+{
+	ndx_log_sink *sink = __atomic_load_n(&log_config.sink, __ATOMIC_ACQUIRE);
+
+	return level <= __atomic_load_n(&log_config.level, __ATOMIC_RELAXED) ? sink : NULL;
+}
+
 bool ndxp_log_enabled(enum ndx_log_level level)
 {
-	if (__atomic_load_n(&log_config.sink, __ATOMIC_ACQUIRE) == NULL)
-		return false;
-	return level <= __atomic_load_n(&log_config.level, __ATOMIC_RELAXED);
+	return sink_for(level) != NULL || goes_to_stderr(level);
+}
+
+/* One write for each record, so that records of other threads and processes do not mix with it. */
+static void write_to_stderr(const struct ndx_log_record *record)
+{
+	char line[RECORD_SIZE + 128];
+	int length;
+
+	if (record->native != 0)
+		length = snprintf(line, sizeof(line), "ndx %s: %s (%s, native %d)\n",
+		                  ndx_log_level_name(record->level), record->text, record->where,
+		                  record->native);
+	else
+		length = snprintf(line, sizeof(line), "ndx %s: %s (%s)\n",
+		                  ndx_log_level_name(record->level), record->text, record->where);
+	if (length < 0)
+		return;
+	if ((size_t)length >= sizeof(line)) {
+		length = (int)sizeof(line) - 1;
+		line[length - 1] = '\n';
+	}
+	/* Where stderr takes no more there is no place left to report that. */
+	(void)!write(STDERR_FILENO, line, (size_t)length);
 }
 
 static void emit(enum ndx_log_level level, const char *where, int native, const char *text)
 {
-	ndx_log_sink *sink = __atomic_load_n(&log_config.sink, __ATOMIC_ACQUIRE);
+	ndx_log_sink *sink = sink_for(level);
 	struct ndx_log_record record = {
 		.level = level, .where = where, .native = native, .text = text};
 
 	if (sink != NULL)
 		sink(__atomic_load_n(&log_config.arg, __ATOMIC_RELAXED), &record);
+	if (goes_to_stderr(level))
+		write_to_stderr(&record);
+}
+
+/* $NDX_LOG, for programs whose user cannot change them. */
+__attribute__((constructor)) static void read_environment(void)
+{
+	const char *wanted = secure_getenv("NDX_LOG");
+
+	if (wanted == NULL || wanted[0] == '\0')
+		return;
+	for (int level = NDX_LOG_ERROR; level <= (int)NDX_LOG_DEBUG; level++) {
+		if (strcmp(wanted, ndx_log_level_name((enum ndx_log_level)level)) == 0) {
+			log_config.user_stderr = level;
+			return;
+		}
+	}
+	log_config.user_stderr = NDX_LOG_WARN;
+	log_warn(0, "NDX_LOG is \"%.32s\", which is no level; there are: error, warn, info, debug",
+	         wanted);
 }
 
 /* A record is one line, but text from a file, a URI or a peer may contain any byte. */
@@ -132,6 +198,15 @@ __attribute__((format(printf, 3, 0))) static void format_text(char text[TEXT_SIZ
 		end_at_word(text, room);
 	memcpy(text + strlen(text), cause, strlen(cause) + 1);
 	make_one_line(text);
+}
+
+void base_text_failure(char text[BASE_FAILURE_TEXT], int native, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	format_text(text, native, fmt, args);
+	va_end(args);
 }
 
 void base_log_list(enum ndx_log_level level, const char *where, int native, const char *fmt,

@@ -17,6 +17,14 @@ void base_log_backtrace(const char *what) NDX_PRIVATE(base_log_backtrace);
  * 4. */
 void base_text_copy(char *out, size_t size, const char *text) NDX_PRIVATE(base_text_copy);
 
+/* The size of every text of a failure. */
+#define BASE_FAILURE_TEXT 512
+
+/* Format a text as ndxp_fail() does, for a thread that reports the failure later: one line, with
+ * the native cause at its end. */
+__attribute__((format(printf, 3, 4))) void base_text_failure(char text[BASE_FAILURE_TEXT],
+                                                             int native, const char *fmt, ...);
+
 /* The functions of <ndx/spi/log.h>, for struct ndx_spi_services. */
 __attribute__((format(printf, 4, 0))) void base_log_list(enum ndx_log_level level,
                                                          const char *where, int native,

@@ -149,7 +149,7 @@ const char *ndx_status_text(enum ndx_status status)
 	case NDX_E_IO_TIMEOUT:
 		return "the peer did not answer, or posted no receive, in time";
 	case NDX_E_CANCELED:
-		return "cancelled by the caller, or with its queue pair";
+		return "cancelled by the caller, or ended with the connection of its queue pair";
 	case NDX_E_REMOTE_ERROR:
 		return "the request caused an error at the peer";
 	case NDX_E_NO_MEMORY:

@@ -163,6 +163,7 @@ struct ndx_connector {
 	uint64_t ending_since;               /* when it left the state UP; 0: not yet */
 	enum ndx_disconnect_outcome outcome; /* the outcome if it fails from here on */
 	struct conn_changes history;
+	char *failure; /* text of the latest failure that was logged; NULL: none */
 	struct ndxp_timer connect_timer;
 	struct ndxp_timer drain_timer;
 	struct ndxp_timer disconnect_timer;
@@ -269,8 +270,13 @@ void conn_note(struct ndx_connector *c, const char *from, const char *event,
                const struct conn_result *result);
 /* Free the history of a connector that is being destroyed. */
 void conn_forget(struct ndx_connector *c);
-/* Log that the attempt or the connection failed: one record, then the history. */
+/* Log that the attempt or the connection failed: one record, then the history. Keep the record for
+ * conn_explain(). */
 void conn_log_failure(struct ndx_connector *c, const char *what, const struct conn_result *result);
+/* "connector#3 ...: aborted: NDX_E_...: cause (104: Connection reset by peer)", in
+ * BASE_FAILURE_TEXT bytes at `out`. Any thread. */
+void conn_failure_text(const struct ndx_connector *c, const char *what,
+                       const struct conn_result *result, char *out);
 /* The state of the attempt or of the connection; a string constant. */
 const char *conn_state_name(const struct ndx_connector *c);
 /* Count the end of a connection. */
@@ -456,6 +462,14 @@ void conn_went_up(struct ndx_connector *c);
 void conn_reap(struct ndx_connector *c);
 /* Any thread. */
 enum ndx_disconnect_reason conn_reason(struct ndx_connector *c);
+/* Any thread: fill the cause that was reported, and its native code. */
+void conn_get_cause(struct ndx_connector *c, struct conn_result *result);
+
+/* ---- explain.c ---- */
+
+/* Any thread, lock held: why the connector failed, or how its connection ended; "" if neither
+ * happened. `size` is more than 4. */
+void conn_explain(struct ndx_connector *c, char *out, size_t size);
 
 /* ---- close.c ---- */
 

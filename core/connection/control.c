@@ -51,6 +51,8 @@ void conn_went_up(struct ndx_connector *c)
 	disconnect_init(&c->machine);
 	conn_enter(c, CONN_UP, "ESTABLISHED", &conn_fine);
 	conn_count_attempt(c, NDX_OK);
+	free(c->failure); /* of an earlier attempt */
+	c->failure = NULL;
 	if (c->qp != NULL)
 		c->qp->spent = true;
 	if (ndxp_log_enabled(NDX_LOG_INFO))
@@ -113,6 +115,12 @@ static void indicate(struct ndx_connector *c, enum ndx_disconnect_reason reason)
 	complete_notifies(c, NDX_OK, reason);
 }
 
+void conn_get_cause(struct ndx_connector *c, struct conn_result *result)
+{
+	result->native = get_native(c);
+	result->cause = get_cause(c);
+}
+
 static void act(struct ndx_connector *c, enum disconnect_action action)
 {
 	const struct ndx_provider_ops *ops = c->adapter->ops;
@@ -164,9 +172,10 @@ static void act(struct ndx_connector *c, enum disconnect_action action)
 static void went_over(struct ndx_connector *c)
 {
 	bool good = disconnect_get_state(&c->machine) == DISCONNECT_STATE_CLOSED_OK;
-	const struct conn_result result = {.native = get_native(c), .cause = get_cause(c)};
+	struct conn_result result = {.status = NDX_E_CONNECTION_ABORTED};
 	char text[CONN_TEXT];
 
+	conn_get_cause(c, &result);
 	conn_count_end(c);
 	ndxp_timer_cancel(c->adapter->loop, &c->drain_timer);
 	ndxp_timer_cancel(c->adapter->loop, &c->disconnect_timer);
@@ -193,8 +202,7 @@ static void note_step(struct ndx_connector *c, enum disconnect_state before,
 	if (after == DISCONNECT_STATE_ABORTING && before != after) {
 		note_cause(c, ev);
 		result.status = NDX_E_CONNECTION_ABORTED;
-		result.native = get_native(c);
-		result.cause = get_cause(c);
+		conn_get_cause(c, &result);
 	}
 	if (after != before || actions != 0)
 		conn_note(c, disconnect_state_name(before), disconnect_event_name(ev), &result);
@@ -252,7 +260,7 @@ static void end_by_upcall(struct ndx_connector *c, enum conn_phase next, enum nd
 /* End the attempt after a provider operation failed immediately: its error text is the cause. */
 static void end_at_once(struct ndx_connector *c, enum conn_phase next, enum ndx_status status)
 {
-	char cause[CONN_CAUSE];
+	char cause[BASE_FAILURE_TEXT];
 	const struct conn_result result = {.status = status, .cause = cause};
 
 	base_text_copy(cause, sizeof(cause), ndx_last_error());

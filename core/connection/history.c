@@ -104,6 +104,7 @@ void conn_forget(struct ndx_connector *c)
 {
 	for (size_t i = 0; i < NDX_HISTORY_MAX; i++)
 		free(c->history.last[i].cause);
+	free(c->failure);
 }
 
 void conn_enter(struct ndx_connector *c, enum conn_phase next, const char *event,
@@ -145,14 +146,26 @@ static void dump(const struct ndx_connector *c)
 	}
 }
 
+void conn_failure_text(const struct ndx_connector *c, const char *what,
+                       const struct conn_result *result, char *out)
+{
+	const bool why = result->cause != NULL && result->cause[0] != '\0';
+	char text[CONN_TEXT];
+
+	base_text_failure(out, result->native, "%s: %s: %s%s%s", conn_text(c, text), what,
+	                  ndx_status_name(result->status), why ? ": " : "",
+	                  why ? result->cause : "");
+}
+
 void conn_log_failure(struct ndx_connector *c, const char *what, const struct conn_result *result)
 {
-	char text[CONN_TEXT];
-	char more[RESULT_TEXT];
+	char whole[BASE_FAILURE_TEXT];
 
+	conn_failure_text(c, what, result, whole);
+	free(c->failure);
+	c->failure = strdup(whole); /* without memory the history has to do */
 	if (ndxp_log_enabled(NDX_LOG_ERROR))
-		ndxp_log(NDX_LOG_ERROR, __func__, result->native, "%s: %s%s", conn_text(c, text),
-		         what, result_text(result->status, result->cause, more));
+		ndxp_log(NDX_LOG_ERROR, __func__, 0, "%s", whole);
 	dump(c);
 }
 

@@ -338,7 +338,7 @@ enum ndx_status conn_connect_peer(struct ndx_connector *c, const struct ndx_peer
 	else
 		st = c->oob.on ? conn_oob_check(c, peer) : check_peer(c, peer);
 	if (st == NDX_OK)
-		st = base_ov_begin(ov, c->adapter->loop);
+		st = base_ov_begin_call(ov, c->adapter->loop, "ndx_connector_connect_peer");
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;

@@ -222,7 +222,7 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *c, struct ndx_qp *qp
 	adapter_lock(c->adapter);
 	st = check_connect(c, spi_qp(qp));
 	if (st == NDX_OK)
-		st = base_ov_begin(ov, c->adapter->loop);
+		st = base_ov_begin_call(ov, c->adapter->loop, "ndx_connector_connect");
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
@@ -255,7 +255,7 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *c, struct n
 		st = fail(NDX_E_CONNECTION_INVALID, 0,
 		          "ndx_connector_complete_connect: no completed connect");
 	else
-		st = base_ov_begin(ov, c->adapter->loop);
+		st = base_ov_begin_call(ov, c->adapter->loop, "ndx_connector_complete_connect");
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
@@ -306,7 +306,7 @@ enum ndx_status ndx_connector_accept(struct ndx_connector *c, struct ndx_qp *qp,
 	adapter_lock(c->adapter);
 	st = check_accept(c, spi_qp(qp));
 	if (st == NDX_OK)
-		st = base_ov_begin(ov, c->adapter->loop);
+		st = base_ov_begin_call(ov, c->adapter->loop, "ndx_connector_accept");
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;
@@ -336,7 +336,7 @@ enum ndx_status ndx_connector_notify_disconnect(struct ndx_connector *c, struct 
 		st = fail(NDX_E_CONNECTION_INVALID, 0,
 		          "ndx_connector_notify_disconnect: never connected");
 	else
-		st = base_ov_begin(ov, c->adapter->loop);
+		st = base_ov_begin_call(ov, c->adapter->loop, "ndx_connector_notify_disconnect");
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		ndxp_ov_push(&c->notifies, ov);
@@ -360,7 +360,7 @@ enum ndx_status ndx_connector_disconnect(struct ndx_connector *c, struct ndx_ove
 		st = fail(NDX_E_CONNECTION_ACTIVE, 0,
 		          "ndx_connector_disconnect: a disconnect is in flight");
 	else
-		st = base_ov_begin(ov, c->adapter->loop);
+		st = base_ov_begin_call(ov, c->adapter->loop, "ndx_connector_disconnect");
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov_disconnect = ov;

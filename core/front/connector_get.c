@@ -6,6 +6,7 @@
 
 #include <ndx/spi/log.h>
 #include <ndx/spi/sockaddr.h>
+#include "base_log.h"
 #include "connection.h"
 
 const char *ndx_disconnect_reason_name(enum ndx_disconnect_reason reason)
@@ -110,6 +111,26 @@ enum ndx_disconnect_reason ndx_connector_get_disconnect_reason(struct ndx_connec
 	reason = conn_reason(c);
 	adapter_unlock(c->adapter);
 	return reason;
+}
+
+enum ndx_status ndx_connector_get_error_text(struct ndx_connector *c, char *text, size_t *length)
+{
+	char whole[BASE_FAILURE_TEXT];
+	size_t room;
+
+	if (c == NULL || length == NULL || (text == NULL && *length > 0))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_get_error_text: NULL argument");
+	adapter_lock(c->adapter);
+	conn_explain(c, whole, sizeof(whole));
+	adapter_unlock(c->adapter);
+	room = *length;
+	*length = strlen(whole) + 1;
+	if (room < *length)
+		return ndxp_fail_room("ndx_connector_get_error_text", "bytes of the text", *length,
+		                      room);
+	memcpy(text, whole, *length);
+	return NDX_OK;
 }
 
 uint32_t ndx_connector_get_id(const struct ndx_connector *connector)

@@ -142,7 +142,7 @@ enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
 		st = adapter->ops->cq_notify(spi_cq(cq), type, NULL);
 		return st == NDX_PENDING ? NDX_OK : st;
 	}
-	st = base_ov_begin(ov, adapter->loop);
+	st = base_ov_begin_call(ov, adapter->loop, "ndx_cq_notify");
 	if (st != NDX_OK)
 		return st;
 	st = adapter->ops->cq_notify(spi_cq(cq), type, ov);

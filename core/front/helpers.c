@@ -4,8 +4,23 @@
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
+#include "base_log.h"
 #include "base_loop.h"
 #include "connection.h"
+
+/* The step failed on another thread: give this thread the text of the connector. No log record,
+ * because the failure has one. */
+static enum ndx_status explain(struct ndx_connector *c, enum ndx_status st, const char *what)
+{
+	char text[BASE_FAILURE_TEXT];
+
+	adapter_lock(c->adapter);
+	conn_explain(c, text, sizeof(text));
+	adapter_unlock(c->adapter);
+	if (text[0] != '\0')
+		ndxp_set_last_error("%s: %s", what, text);
+	return st;
+}
 
 /* Wait for one step; after the deadline cancel the step, so that `ov` can be freed. */
 static enum ndx_status wait_step(struct ndx_connector *c, struct ndx_overlapped *ov,
@@ -17,12 +32,12 @@ static enum ndx_status wait_step(struct ndx_connector *c, struct ndx_overlapped 
 		return started;
 	st = ndx_overlapped_wait(ov, ndxp_ms_until(deadline));
 	if (st != NDX_PENDING)
-		return st;
+		return st < 0 ? explain(c, st, what) : st;
 	(void)ndx_connector_cancel(c);
 	st = ndx_overlapped_status(ov);
 	if (st == NDX_E_CANCELED)
 		return fail(NDX_E_IO_TIMEOUT, 0, "%s: time is over", what);
-	return st;
+	return st < 0 ? explain(c, st, what) : st;
 }
 
 static enum ndx_status refuse_in_callback(const struct ndx_adapter *adapter, const char *call)
@@ -136,7 +151,7 @@ enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout
 		return st;
 	st = ndx_overlapped_wait(&ov, timeout_ms);
 	if (st != NDX_PENDING)
-		return st;
+		return st < 0 ? explain(connector, st, "ndx_disconnect") : st;
 	/* Not ndx_connector_cancel(), which would also cancel the consumer's notify_disconnect. */
 	conn_withdraw_disconnect(connector, &ov);
 	st = ndx_overlapped_status(&ov);
@@ -145,7 +160,7 @@ enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout
 		            "ndx_disconnect: the peer's goodbye has not come in %u ms; the "
 		            "teardown goes on",
 		            timeout_ms);
-	return st;
+	return st < 0 ? explain(connector, st, "ndx_disconnect") : st;
 }
 
 enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, const void *buffer, size_t length,

@@ -58,7 +58,8 @@ enum ndx_status ndx_listener_get_connection_request(struct ndx_listener *l, stru
 		          "ndx_listener_get_connection_request: the connector is not new; create "
 		          "one for each request");
 	else
-		st = base_ov_begin(ov, l->adapter->loop);
+		st = base_ov_begin_call(ov, l->adapter->loop,
+		                        "ndx_listener_get_connection_request");
 	if (st == NDX_OK) {
 		st = NDX_PENDING;
 		c->ov = ov;

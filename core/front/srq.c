@@ -112,7 +112,7 @@ enum ndx_status ndx_srq_notify(struct ndx_srq *srq, struct ndx_overlapped *ov)
 	if (srq == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_srq_notify: srq is NULL");
 	adapter = spi_srq(srq)->object.adapter;
-	st = base_ov_begin(ov, adapter->loop);
+	st = base_ov_begin_call(ov, adapter->loop, "ndx_srq_notify");
 	if (st != NDX_OK)
 		return st;
 	st = adapter->ops->srq_notify(spi_srq(srq), ov);

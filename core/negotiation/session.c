@@ -293,7 +293,7 @@ static enum ndx_status run_overlapped(struct ndx_session *s, const struct wish *
 		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: session is NULL", w->call);
 	st = engine_need_pool(s->driver.engine, w->call);
 	if (st == NDX_OK)
-		st = base_ov_begin(ov, s->driver.engine->loop);
+		st = base_ov_begin_call(ov, s->driver.engine->loop, w->call);
 	if (st != NDX_OK)
 		return st;
 	st = occupy(s, w);

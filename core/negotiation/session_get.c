@@ -53,8 +53,14 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
 	pthread_mutex_lock(lock_of(s));
 	known = s->agreed;
 	pthread_mutex_unlock(lock_of(s));
-	if (!known)
+	if (!known) {
+		/* No log record, because a program may ask in this way. */
+		ndxp_fail_hold(true);
+		(void)fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		           "ndx_session_get_agreement: the two ends have not agreed yet");
+		ndxp_fail_hold(false);
 		return NDX_E_INVALID_DEVICE_STATE;
+	}
 	if (own != NULL)
 		*own = s->dialogue.own;
 	if (peer != NULL)

@@ -78,20 +78,3 @@ void sample_print_stats(const char *program, struct ndx_adapter *adapter)
 	fflush(stdout);
 	free(json);
 }
-
-static void to_stderr(void *arg, const struct ndx_log_record *record)
-{
-	(void)arg;
-	/* One call per line, so that records of other threads do not mix with it. */
-	if (record->native != 0)
-		fprintf(stderr, "ndx %s: %s (%s, native %d)\n", ndx_log_level_name(record->level),
-		        record->text, record->where, record->native);
-	else
-		fprintf(stderr, "ndx %s: %s (%s)\n", ndx_log_level_name(record->level),
-		        record->text, record->where);
-}
-
-void sample_log_to_stderr(enum ndx_log_level level)
-{
-	ndx_log_set_sink(to_stderr, NULL, level);
-}

@@ -30,7 +30,4 @@ int sample_end_output(const char *program, bool ok);
 /** Print the snapshot of an adapter to stdout, as JSON. */
 void sample_print_stats(const char *program, struct ndx_adapter *adapter);
 
-/** Print the library's log records to stderr, up to `level`. */
-void sample_log_to_stderr(enum ndx_log_level level);
-
 #endif

@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	if (!sample_parse(&program, argc, argv, &operands, &rc))
 		return rc;
 	if (verbose)
-		sample_log_to_stderr(NDX_LOG_DEBUG);
+		ndx_log_to_stderr(NDX_LOG_DEBUG);
 	rc = operands > 0 ? gather_named(&report, argv + 1, operands) : gather_all(&report);
 	if (rc != SAMPLE_EXIT_OK) {
 		drop(&report);

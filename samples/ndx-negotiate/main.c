@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
 	if (o.verbose)
-		sample_log_to_stderr(NDX_LOG_DEBUG);
+		ndx_log_to_stderr(NDX_LOG_DEBUG);
 	rc = stop_begin();
 	if (rc == SAMPLE_EXIT_OK)
 		rc = play(role, &o);

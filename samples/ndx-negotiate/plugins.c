@@ -245,6 +245,6 @@ int plugins_main(int argc, char **argv)
 	if (!sample_parse(&program, argc, argv, &operands, &rc))
 		return rc;
 	if (verbose)
-		sample_log_to_stderr(NDX_LOG_DEBUG);
+		ndx_log_to_stderr(NDX_LOG_DEBUG);
 	return show(directory, json);
 }

@@ -392,7 +392,7 @@ int main(int argc, char **argv)
 		return sample_usage(&program, "--raw without --file: no consumer for the frames");
 	o.address = operands == 1 ? argv[1] : NULL;
 	if (o.verbose)
-		sample_log_to_stderr(NDX_LOG_DEBUG);
+		ndx_log_to_stderr(NDX_LOG_DEBUG);
 	sample_on_stop(ask_stop);
 	return start(&o);
 }

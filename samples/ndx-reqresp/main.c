@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	if (o.size == 0)
 		o.size = role == SAMPLE_SERVER && !o.negotiated ? 1u << 20 : 4096;
 	if (o.verbose)
-		sample_log_to_stderr(NDX_LOG_DEBUG);
+		ndx_log_to_stderr(NDX_LOG_DEBUG);
 	reqresp_catch_signals();
 	return play(role, &o);
 }

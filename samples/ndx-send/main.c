@@ -216,7 +216,7 @@ int main(int argc, char **argv)
 	if (!sample_address_parse(o.address, &to, &why))
 		return sample_usage(&program, "%s: %s", o.address, why);
 	if (o.verbose)
-		sample_log_to_stderr(NDX_LOG_DEBUG);
+		ndx_log_to_stderr(NDX_LOG_DEBUG);
 	sample_on_stop(ask_stop);
 	return start(&o, &to);
 }

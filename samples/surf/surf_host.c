@@ -331,7 +331,7 @@ int main(int argc, char **argv)
 	if (o.frames == 0)
 		o.frames = UINT32_MAX;
 	if (o.verbose)
-		sample_log_to_stderr(NDX_LOG_DEBUG);
+		ndx_log_to_stderr(NDX_LOG_DEBUG);
 	sample_on_stop(ask_stop);
 	return start(&o);
 }

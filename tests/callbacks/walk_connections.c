@@ -152,6 +152,14 @@ static enum ndx_status call_connector_get_disconnect_reason(struct scene *s)
 	               : NDX_E_UNSUCCESSFUL;
 }
 
+static enum ndx_status call_connector_get_error_text(struct scene *s)
+{
+	char text[64];
+	size_t length = sizeof(text);
+
+	return ndx_connector_get_error_text(s->up, text, &length);
+}
+
 static enum ndx_status call_connector_get_history(struct scene *s)
 {
 	size_t count = 0;
@@ -271,6 +279,7 @@ const struct row connection_rows[] = {
 	{"ndx_connector_notify_disconnect", call_connector_notify_disconnect, NDX_PENDING, NDX_OK},
 	{"ndx_connector_get_disconnect_reason", call_connector_get_disconnect_reason, NDX_OK,
          NDX_OK},
+	{"ndx_connector_get_error_text", call_connector_get_error_text, NDX_OK, NDX_OK},
 	{"ndx_connector_get_history", call_connector_get_history, NDX_OK, NDX_E_BUFFER_OVERFLOW},
 	{"ndx_connector_get_id", call_connector_get_id, NDX_OK, NDX_OK},
 	{"ndx_connector_get_local_address", call_connector_get_local_address, NDX_OK, NDX_OK},

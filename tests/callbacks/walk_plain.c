@@ -123,6 +123,13 @@ static enum ndx_status call_log_set_sink(struct scene *s)
 	return NDX_OK;
 }
 
+static enum ndx_status call_log_to_stderr(struct scene *s)
+{
+	(void)s;
+	ndx_log_to_stderr(NDX_LOG_ERROR); /* shows the failures of the rows behind */
+	return NDX_OK;
+}
+
 static enum ndx_status call_piece_copy(struct scene *s)
 {
 	(void)ndx_piece_copy(NULL, 0, s->memory, BYTES);
@@ -232,6 +239,7 @@ const struct row plain_rows[] = {
 	{"ndx_last_error", call_last_error, NDX_OK, NDX_OK},
 	{"ndx_version", call_version, NDX_OK, NDX_OK},
 	{"ndx_log_set_sink", call_log_set_sink, NDX_OK, NDX_OK},
+	{"ndx_log_to_stderr", call_log_to_stderr, NDX_OK, NDX_OK},
 	{"ndx_piece_copy", call_piece_copy, NDX_OK, NDX_OK},
 	{"ndx_reassembly_attr_init_sized", call_reassembly_attr_init, NDX_OK, NDX_OK},
 	{"ndx_reassembly_create", call_reassembly_create, NDX_OK, NDX_OK},

@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 	if (!fault_named(o.fault, &fault))
 		return sample_usage(&program, "--fault %s: no such fault", o.fault);
 	if (o.verbose)
-		sample_log_to_stderr(NDX_LOG_DEBUG);
+		ndx_log_to_stderr(NDX_LOG_DEBUG);
 	engine.frames = o.frames;
 	engine.size = o.size;
 	return start(&o, &engine, fault);

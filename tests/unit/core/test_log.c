@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #undef fail /* cmocka's; <ndx/spi/log.h> has another */
 #include <ndx/spi/log.h>
@@ -206,6 +207,37 @@ static void levels_have_names(void **state)
 	assert_string_equal(ndx_log_level_name((enum ndx_log_level)77), "?");
 }
 
+/* Last: the library offers no way back. */
+static void stderr_gets_one_line_for_each_record(void **state)
+{
+	struct record r = {0};
+	char got[512] = "";
+	int ends[2];
+	int saved = dup(STDERR_FILENO);
+
+	(void)state;
+	assert_true(saved >= 0);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+	ndx_log_set_sink(keep_record, &r, NDX_LOG_ERROR);
+	ndx_log_to_stderr(NDX_LOG_WARN);
+	assert_true(ndxp_log_enabled(NDX_LOG_WARN));
+	assert_false(ndxp_log_enabled(NDX_LOG_INFO));
+	ndxp_log(NDX_LOG_INFO, "looker", 0, "not this");
+	ndxp_log(NDX_LOG_WARN, "looker", ENOENT, "two\nlines");
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	(void)close(saved);
+	(void)close(ends[1]);
+	/* one write, so one read */
+	assert_true(read(ends[0], got, sizeof(got) - 1) > 0);
+	assert_string_equal(got, "ndx warn: two?lines (2: No such file or directory) (looker, "
+	                         "native 2)\n");
+	assert_int_equal(read(ends[0], got, sizeof(got)), 0);
+	(void)close(ends[0]);
+	/* the sink keeps its own level */
+	assert_int_equal(r.count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +255,7 @@ int main(void)
 		cmocka_unit_test(a_text_may_be_made_from_the_text_before),
 		cmocka_unit_test(every_thread_has_a_text_of_its_own),
 		cmocka_unit_test(levels_have_names),
+		cmocka_unit_test(stderr_gets_one_line_for_each_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

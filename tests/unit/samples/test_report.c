@@ -58,7 +58,7 @@ static void records_of_threads_are_lines_of_their_own(void **state)
 	assert_non_null(file);
 	assert_true(before >= 0);
 	assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
-	sample_log_to_stderr(NDX_LOG_INFO);
+	ndx_log_to_stderr(NDX_LOG_INFO);
 	for (int i = 0; i < THREADS; i++) {
 		names[i] = i;
 		assert_int_equal(pthread_create(&threads[i], NULL, speak, &names[i]), 0);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* error.*: failures that come later than the call have a text, too, and never that of another. */
+#include <signal.h>
+#include <string.h>
+
+#include "cases.h"
+#include "peer.h"
+#include "traffic.h"
+
+enum { RECEIVES = 2, TEXT = 512 };
+
+/* A failure of this thread that has nothing to do with the case. */
+static bool leave_a_stale_text(struct check *c)
+{
+	struct ndx_adapter *none = NULL;
+
+	return check_status(c, ndx_adapter_open("stale", &none), NDX_E_NOT_FOUND,
+	                    "open of no provider");
+}
+
+static bool has_all(struct check *c, const char *text, const char *what, const char *a,
+                    const char *b)
+{
+	return check_that(c, strstr(text, a) != NULL && strstr(text, b) != NULL,
+	                  "the text of %s lacks \"%s\" or \"%s\": \"%s\"", what, a, b, text);
+}
+
+static bool connector_says(struct side *s, const char *what, const char *a, const char *b)
+{
+	char text[TEXT] = "";
+	size_t length = sizeof(text);
+
+	return check_status(s->c, ndx_connector_get_error_text(s->conn, text, &length), NDX_OK,
+	                    "get_error_text") &&
+	       check_that(s->c, length == strlen(text) + 1, "%zu bytes of text, not %zu", length,
+	                  strlen(text) + 1) &&
+	       has_all(s->c, text, what, a, b);
+}
+
+void case_error_refused_connect_has_a_text(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+	struct ndx_connector *conn = NULL;
+	char text[TEXT] = "x";
+	size_t length = sizeof(text);
+
+	if (!p)
+		return;
+	check_status(c, ndx_connector_get_error_text(p->a.conn, text, &length), NDX_OK,
+	             "get_error_text of a new connector");
+	check_that(c, text[0] == '\0' && length == 1, "a new connector has the text \"%s\"", text);
+	if (!pair_without_listener(p) || !leave_a_stale_text(c))
+		return;
+	check_async(c, side_connect(&p->a, &p->address, NULL, 0), &p->a.ov,
+	            NDX_E_CONNECTION_REFUSED, "connect where there is no listener");
+	has_all(c, ndx_last_error(), "the wait", "ndx_connector_connect", "REFUSED");
+	connector_says(&p->a, "the connector", "NDX_E_CONNECTION_REFUSED", " -> ");
+	length = 0;
+	check_status(c, ndx_connector_get_error_text(p->a.conn, NULL, &length),
+	             NDX_E_BUFFER_OVERFLOW, "get_error_text without room");
+	check_that(c, length > 1 && length <= TEXT, "a text of %zu bytes", length);
+	if (!leave_a_stale_text(c))
+		return;
+	check_status(c,
+	             ndx_connect_to(p->a.adapter, p->a.qp, address_of(&p->address),
+	                            address_length(&p->address), NULL, 0, WAIT_MS, &conn),
+	             NDX_E_CONNECTION_REFUSED, "connect_to where there is no listener");
+	has_all(c, ndx_last_error(), "ndx_connect_to()", "NDX_E_CONNECTION_REFUSED", " -> ");
+}
+
+void case_error_abort_has_a_text_with_its_results(struct check *c)
+{
+	struct ndx_result result = {.status = NDX_OK};
+	struct pair *p = pair_open(c, NULL, NULL);
+	const uint64_t end = now_ms() + WAIT_MS;
+	struct peer peer;
+
+	if (!p || !receives_ok(&p->b, 0, RECEIVES, 0, PEER_MESSAGE))
+		return;
+	if (peer_start(&peer, p, PEER_IDLE, 0)) {
+		peer_signal(&peer, SIGKILL);
+		while (result.status != NDX_E_CANCELED && now_ms() < end)
+			(void)ndx_cq_get_results(p->b.cq, &result, 1);
+		connector_says(&p->b, "an abort", "aborted", "NDX_E_CONNECTION_ABORTED");
+		leave_a_stale_text(c);
+		check_status(c, ndx_disconnect(p->b.conn, WAIT_MS), NDX_E_CONNECTION_ABORTED,
+		             "disconnect after the abort");
+		has_all(c, ndx_last_error(), "ndx_disconnect()", "NDX_E_CONNECTION_ABORTED",
+		        " -> ");
+	}
+	peer_end(&peer);
+}
+
+void case_error_graceful_end_has_a_text(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+
+	if (!p || !receives_ok(&p->b, 0, RECEIVES, 0, 64) || !pair_connect(p))
+		return;
+	connector_says(&p->b, "a connection", "", "");
+	if (!side_start_disconnect(&p->a))
+		return;
+	check_ends(c, &p->a.disc, NDX_OK, "disconnect");
+	expect_run(&p->b, NDX_REQUEST_RECEIVE, 0, RECEIVES, NDX_E_CANCELED);
+	connector_says(&p->b, "a graceful end", " -> ", "disconnected");
+}
