@@ -8,6 +8,7 @@
 #include "base_loop.h"
 
 #define RELIEF_MS 5u
+#define PUSHES_AT_ONCE 16u
 
 /* A task waits for a thread of the pool. */
 static void relieve(struct engine *e)
@@ -28,12 +29,28 @@ static void on_relief(void *arg)
 		relieve(e);
 }
 
+static void wake_now(struct engine *e)
+{
+	e->pushed = 0;
+	pool_wake(&e->pool);
+}
+
+static void on_wake(void *arg)
+{
+	struct engine *e = arg;
+
+	/* The pool may be gone after engine_rest(). */
+	if (!e->rests && e->pushed > 0)
+		wake_now(e);
+}
+
 enum ndx_status engine_start(struct engine *e, const char *call, unsigned workers,
                              unsigned workers_most)
 {
 	enum ndx_status st;
 
-	*e = (struct engine){.relief = {.fn = on_relief, .arg = e}};
+	*e = (struct engine){.relief = {.fn = on_relief, .arg = e},
+	                     .wake = {.fn = on_wake, .arg = e}};
 	if (!pool_init(&e->pool, workers, workers_most))
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, 0, "%s: no thread", call);
 	st = base_loop_create("ndx-neg", &e->loop);
@@ -46,10 +63,17 @@ void engine_push(struct engine *e, struct pool_task *task)
 {
 	if (pool_push(&e->pool, task))
 		relieve(e);
+	/* Waking a thread costs more than most tasks, so one wake-up serves all the tasks that the
+	 * loop's thread pushes before the job runs. The task is not touched any more. */
+	if (++e->pushed >= PUSHES_AT_ONCE)
+		wake_now(e);
+	else if (e->pushed == 1)
+		ndxp_loop_post(e->loop, &e->wake);
 }
 
 void engine_rest(struct engine *e)
 {
+	e->rests = true;
 	ndxp_timer_cancel(e->loop, &e->relief);
 }
 
@@ -76,6 +100,7 @@ enum ndx_status engine_create(struct engine **out)
 		return fail(NDX_E_NO_MEMORY, 0, "no memory for the thread of sessions");
 	e->refs = 1;
 	e->relief = (struct ndxp_timer){.fn = on_relief, .arg = e};
+	e->wake = (struct ndxp_job){.fn = on_wake, .arg = e};
 	(void)pthread_mutex_init(&e->lock, NULL);
 	st = base_loop_create("ndx-neg", &e->loop);
 	if (st == NDX_OK)

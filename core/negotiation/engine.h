@@ -12,6 +12,9 @@ struct engine {
 	struct pool pool;
 	struct ndxp_timer relief; /* short timer, set while tasks wait for a thread */
 	bool relieving;           /* `relief` is set */
+	struct ndxp_job wake;     /* queued while pushed tasks may wait for threads that sleep */
+	unsigned pushed;          /* tasks since the latest wake-up */
+	bool rests;               /* engine_rest() was called */
 	unsigned refs;            /* atomic; of engine_get() */
 	pthread_mutex_t lock;     /* of an engine with references: protects `pooled` */
 	bool pooled;              /* `pool` has been started */

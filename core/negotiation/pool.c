@@ -8,6 +8,30 @@
 #include <ndx/spi/log.h>
 #include "base_thread.h"
 
+/* A task that takes longer is better run beside others than in turn with them: waking a thread
+ * costs about as much. */
+#define SHORT_NS 20000u
+#define LONG_NS 1000000u
+
+/* Lock held: how many threads that sleep should take the tasks that are queued. */
+static unsigned count_wanted(const struct pool *p)
+{
+	const unsigned most = p->queued < p->idle ? p->queued : p->idle;
+
+	return most > 1 && p->usual_ns < SHORT_NS ? 1 : most;
+}
+
+/* Lock held: a task has ended. */
+static void note_end(struct pool *p, struct pool_thread *self)
+{
+	uint64_t took = ndxp_now_ns() - self->since_ns;
+
+	if (took > LONG_NS)
+		took = LONG_NS;
+	p->usual_ns = (p->usual_ns * 7 + took) / 8;
+	self->since_ns = 0;
+}
+
 static struct pool_task *take_task(struct pool *p)
 {
 	struct pool_task *task = p->first;
@@ -42,7 +66,7 @@ static void *worker(void *arg)
 		pthread_mutex_unlock(&p->lock);
 		task->fn(task);
 		pthread_mutex_lock(&p->lock);
-		self->since_ns = 0;
+		note_end(p, self);
 	}
 	p->threads--;
 	self->ended = true;
@@ -84,6 +108,7 @@ bool pool_init(struct pool *p, unsigned least, unsigned most)
 	p->last = &p->first;
 	p->least = least;
 	p->most = most;
+	p->usual_ns = LONG_NS;
 	pthread_mutex_lock(&p->lock);
 	while (p->threads < least && start(p))
 		;
@@ -119,9 +144,20 @@ bool pool_push(struct pool *p, struct pool_task *task)
 	p->last = &task->next;
 	p->queued++;
 	waits = p->queued > p->idle;
-	(void)pthread_cond_signal(&p->work);
 	pthread_mutex_unlock(&p->lock);
 	return waits;
+}
+
+void pool_wake(struct pool *p)
+{
+	unsigned wanted;
+
+	pthread_mutex_lock(&p->lock);
+	wanted = count_wanted(p);
+	pthread_mutex_unlock(&p->lock);
+	/* Without the lock, which a thread that wakes needs. */
+	for (; wanted > 0; wanted--)
+		(void)pthread_cond_signal(&p->work);
 }
 
 bool pool_withdraw(struct pool *p, struct pool_task *task)
@@ -169,6 +205,9 @@ bool pool_relieve(struct pool *p, uint64_t stuck_ns, uint64_t waited_ns)
 	while (p->first != NULL && p->threads < wanted && start(p))
 		;
 	waits = p->first != NULL;
+	/* Tasks were expected to be short, and one of them is not. */
+	if (waits && p->idle > 0)
+		(void)pthread_cond_signal(&p->work);
 	pthread_mutex_unlock(&p->lock);
 	return waits;
 }

@@ -36,6 +36,7 @@ struct pool {
 	unsigned threads;
 	unsigned idle;
 	unsigned queued;
+	uint64_t usual_ns; /* how long a task takes; a moving average */
 	bool stop;
 	struct pool_thread slots[POOL_MOST];
 };
@@ -44,12 +45,16 @@ struct pool {
 bool pool_init(struct pool *p, unsigned least, unsigned most);
 /* Run the queued tasks, then wait for all threads. */
 void pool_fini(struct pool *p);
-/* True: the task waits for a thread; call pool_relieve() soon. */
+/* Queue a task. A thread that is awake may begin it at once; for those that sleep pool_wake() must
+ * follow. True: the task waits for a thread; call pool_relieve() soon. */
 bool pool_push(struct pool *p, struct pool_task *task);
+/* Wake threads for the tasks that are queued: one thread if tasks are usually short. */
+void pool_wake(struct pool *p);
 /* Take back a task that waits for a thread. False: the task is not queued; it runs, or has run. */
 bool pool_withdraw(struct pool *p, struct pool_task *task);
-/* While tasks wait: start a replacement for each thread whose task has run for `stuck_ns`, and one
- * more thread for tasks that have waited for `waited_ns`. True: tasks still wait. */
+/* While tasks wait: wake a thread that sleeps, start a replacement for each thread whose task has
+ * run for `stuck_ns`, and one more thread for tasks that have waited for `waited_ns`. True: tasks
+ * still wait. */
 bool pool_relieve(struct pool *p, uint64_t stuck_ns, uint64_t waited_ns);
 
 #endif

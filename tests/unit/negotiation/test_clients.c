@@ -379,6 +379,7 @@ bool __wrap_pool_push(struct pool *p, struct pool_task *task)
 
 	if (h == NULL || !ends)
 		return waits;
+	pool_wake(p);
 	await_empty(h, &stats);
 	return true;
 }
