@@ -173,8 +173,11 @@ void driver_go_soon(struct ndx_session *s)
 
 static void on_event(void *arg, uint32_t events)
 {
+	struct ndx_session *s = arg;
+
 	(void)events;
-	driver_go(arg);
+	s->driver.drained = false;
+	driver_go(s);
 }
 
 static void on_timer(void *arg)

@@ -61,6 +61,9 @@ struct driver_role {
 	const char *late; /* failure of a queue pair that does not connect in time */
 };
 
+/* A small frame, its header and the frame behind it take one read. */
+#define DRIVER_AHEAD 256u
+
 struct driver {
 	const struct driver_role *role;
 	struct engine *engine;
@@ -81,6 +84,11 @@ struct driver {
 	size_t sent;                /* bytes of the current frame that are sent */
 	uint64_t blocked_ns;        /* since when the socket has no room for the rest; 0: it has */
 	unsigned reads;             /* reads left before other sessions have their turn */
+	/* What was read beyond the current frame; without TLS, which has a buffer of its own: */
+	uint8_t ahead[DRIVER_AHEAD];
+	uint16_t ahead_at;
+	uint16_t ahead_end;
+	bool drained; /* the socket had no more; an event tells when this changes */
 	uint8_t last_words[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
 	size_t last_length;
 	/* Why the transport is lost: status, errno (0: the peer closed), and a stream's text. */
@@ -155,6 +163,8 @@ enum driver_io driver_wait(struct ndx_session *s, uint32_t events);
 const char *driver_io_text(struct ndx_session *s);
 /* Make `fd` the transport. */
 bool driver_attach(struct ndx_session *s, int fd);
+/* After driver_attach(): take what `from` has read from this socket beyond its current frame. */
+void driver_take_ahead(struct ndx_session *s, const struct driver *from);
 void driver_detach(struct ndx_session *s);
 enum driver_io driver_read_frame(struct ndx_session *s, uint32_t most, struct frame *f,
                                  const char **why);

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <ndx/spi/log.h>
 #include <ndx/spi/system.h>
@@ -18,11 +19,23 @@ bool driver_attach(struct ndx_session *s, int fd)
 	d->sent = 0;
 	d->blocked_ns = 0;
 	d->wanted = 0;
+	d->ahead_at = 0;
+	d->ahead_end = 0;
+	d->drained = false;
 	frame_reader_consume(&d->in);
 	link_keep_alive(fd);
 	d->watch.fd = fd;
 	d->watched = ndxp_watch_add(d->engine->loop, &d->watch, 0, true) == NDX_OK;
 	return d->watched;
+}
+
+void driver_take_ahead(struct ndx_session *s, const struct driver *from)
+{
+	struct driver *d = &s->driver;
+
+	memcpy(d->ahead, from->ahead, sizeof(d->ahead));
+	d->ahead_at = from->ahead_at;
+	d->ahead_end = from->ahead_end;
 }
 
 void driver_detach(struct ndx_session *s)
@@ -75,19 +88,59 @@ static bool may_read(struct driver *d)
 	return true;
 }
 
+/* A read that did not fill the room has emptied the socket. What comes later, and the peer's end,
+ * are events: the socket is watched whenever this has said NDX_PENDING. */
+static enum ndx_status receive_once(struct driver *d, void *data, size_t room, size_t *got)
+{
+	enum ndx_status st;
+
+	if (d->drained)
+		return NDX_PENDING;
+	st = base_socket_receive(d->fd, data, room, got);
+	d->drained = st == NDX_OK && *got < room;
+	return st;
+}
+
+static enum ndx_status receive_ahead(struct driver *d, void *data, size_t room, size_t *got)
+{
+	if (d->ahead_at == d->ahead_end) {
+		size_t n = 0;
+		enum ndx_status st;
+
+		if (room >= sizeof(d->ahead))
+			return receive_once(d, data, room, got);
+		st = receive_once(d, d->ahead, sizeof(d->ahead), &n);
+		if (st != NDX_OK)
+			return st;
+		d->ahead_at = 0;
+		d->ahead_end = (uint16_t)n;
+	}
+	*got = (size_t)d->ahead_end - d->ahead_at;
+	if (*got > room)
+		*got = room;
+	memcpy(data, d->ahead + d->ahead_at, *got);
+	d->ahead_at = (uint16_t)(d->ahead_at + *got);
+	return NDX_OK;
+}
+
+/* Bytes that do not wake the thread, because they have been read already. */
+static bool has_bytes(const struct driver *d)
+{
+	return d->tls != NULL ? tls_has_bytes(d->tls) : d->ahead_at < d->ahead_end;
+}
+
 static enum ndx_status receive_now(void *arg, void *data, size_t room, size_t *got)
 {
 	struct driver *d = arg;
 	enum ndx_status st;
 
 	if (!may_read(d)) {
-		/* What TLS has read already does not wake the thread. */
-		if (d->tls != NULL && tls_has_bytes(d->tls))
+		if (has_bytes(d))
 			ndxp_loop_post(d->engine->loop, &d->go);
 		return NDX_PENDING;
 	}
 	if (d->tls == NULL)
-		return base_socket_receive(d->fd, data, room, got);
+		return receive_ahead(d, data, room, got);
 	st = tls_receive(d->tls, data, room, got);
 	driver_note_tls(d);
 	return st;

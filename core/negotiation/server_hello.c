@@ -81,6 +81,7 @@ static void resume(struct client *c, struct client *from)
 	client_stop(from);
 	driver_detach(&c->session);
 	attached = driver_attach(&c->session, fd);
+	driver_take_ahead(&c->session, other); /* `from` is freed later, by a job */
 	c->session.driver.tls = tls;
 	c->session.driver.secured = tls != NULL;
 	if (!attached || !send_welcome(c, FRAME_RESUMED)) {
