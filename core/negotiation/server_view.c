@@ -20,6 +20,12 @@ struct server_walk {
 	size_t alive;           /* sessions then, at most */
 	struct ndxp_list *next; /* the client to look at next, or the list's head: the end */
 	bool done;
+	pthread_t caller;
+	bool here;              /* the caller is the loop's thread */
+	struct ndxp_timer turn; /* armed by a step; runs when the sessions had their turn, ... */
+	bool turned;            /* ... and sets this, which the next step needs; under the lock */
+	pthread_mutex_t lock;
+	pthread_cond_t change;
 };
 
 const char *server_wait_name(enum server_wait wait)
@@ -126,11 +132,37 @@ void server_pass(struct client *c)
 	}
 }
 
+static void on_turn(void *arg)
+{
+	struct server_walk *walk = arg;
+
+	pthread_mutex_lock(&walk->lock);
+	walk->turned = true;
+	(void)pthread_cond_signal(&walk->change);
+	pthread_mutex_unlock(&walk->lock);
+}
+
+/* Any thread. `wait`: until the sessions had their turn. */
+static bool have_turned(struct server_walk *walk, bool wait)
+{
+	bool turned;
+
+	pthread_mutex_lock(&walk->lock);
+	while (wait && !walk->turned)
+		(void)pthread_cond_wait(&walk->change, &walk->lock);
+	turned = walk->turned;
+	pthread_mutex_unlock(&walk->lock);
+	return turned;
+}
+
 static void begin_on_loop(void *arg)
 {
 	struct server_walk *walk = arg;
 	struct ndx_negotiation_server *server = walk->server;
 
+	walk->turn = (struct ndxp_timer){.fn = on_turn, .arg = walk};
+	walk->turned = true;
+	walk->here = pthread_equal(walk->caller, pthread_self()) != 0;
 	walk->last = server->last_session;
 	walk->next = server->clients.next;
 	ndxp_list_add(&server->walks, &walk->node);
@@ -145,6 +177,9 @@ static void step_on_loop(void *arg)
 	struct server_walk *walk = arg;
 	struct server_views *views = walk->views;
 
+	/* In a callback of this thread, sessions have no turn before the look returns. */
+	if (!walk->here && !have_turned(walk, false))
+		return;
 	for (unsigned i = 0; i < SERVER_VIEW_STEP && !walk->done; i++) {
 		struct client *c = container_of(walk->next, struct client, node);
 		enum server_wait waits;
@@ -162,20 +197,35 @@ static void step_on_loop(void *arg)
 		if (views->count < walk->room)
 			look_at(c, waits, since_ns, &views->list[views->count++]);
 	}
+	/* The loop's thread runs many jobs before it looks at descriptors, and would run the next
+	 * step among them. It runs a timer that is set now after it has looked at descriptors. */
+	if (walk->done || walk->here)
+		return;
+	pthread_mutex_lock(&walk->lock);
+	walk->turned = false;
+	pthread_mutex_unlock(&walk->lock);
+	ndxp_timer_set(walk->server->engine.loop, &walk->turn, 0);
 }
 
 enum ndx_status server_look(struct ndx_negotiation_server *server, size_t most,
                             struct server_views *out)
 {
-	struct server_walk walk = {.server = server, .views = out};
+	struct server_walk walk = {.server = server, .views = out, .caller = pthread_self()};
 
 	*out = (struct server_views){.count = 0};
+	(void)pthread_mutex_init(&walk.lock, NULL);
+	(void)pthread_cond_init(&walk.change, NULL);
 	ndxp_loop_call(server->engine.loop, begin_on_loop, &walk);
 	walk.room = walk.alive < most ? walk.alive : most;
 	out->list = calloc(walk.room > 0 ? walk.room : 1, sizeof(*out->list));
 	if (out->list == NULL)
 		walk.room = 0; /* the walk has to end */
-	while (!walk.done)
+	while (!walk.done) {
+		/* The thread of another loop must run that loop's jobs, which the call does. */
+		(void)have_turned(&walk, !ndxp_loop_on_any());
 		ndxp_loop_call(server->engine.loop, step_on_loop, &walk);
+	}
+	(void)pthread_cond_destroy(&walk.change);
+	(void)pthread_mutex_destroy(&walk.lock);
 	return out->list != NULL ? NDX_OK : NDX_E_NO_MEMORY;
 }

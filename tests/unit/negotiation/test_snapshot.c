@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include <ndx/negotiation_server.h>
 
+#include <ndx/spi/system.h>
 #include "frame.h"
 #include "server_view.h"
 
@@ -417,6 +419,84 @@ static void sessions_may_come_and_go_during_a_look(void **state)
 	json_decref(await(r, "hello", 0));
 }
 
+/* ---- turns ---- */
+
+/* An event and a job that come again and again, as in a server with much to do. */
+struct busy {
+	struct ndx_loop *loop;
+	struct ndxp_watch watch;
+	struct ndxp_job job;
+	uint32_t events; /* atomic */
+	uint32_t stop;   /* atomic */
+};
+
+static void on_busy_event(void *arg, uint32_t events)
+{
+	struct busy *b = arg;
+
+	(void)events;
+	(void)__atomic_add_fetch(&b->events, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Long enough for the look to ask for its next step. */
+static void on_busy_job(void *arg)
+{
+	struct busy *b = arg;
+
+	(void)poll(NULL, 0, 1);
+	if (get(&b->stop) == 0)
+		ndxp_loop_post(b->loop, &b->job);
+}
+
+static void busy_begin(void *arg)
+{
+	struct busy *b = arg;
+
+	assert_int_equal(ndxp_watch_add(b->loop, &b->watch, EPOLLIN, false), NDX_OK);
+	ndxp_loop_post(b->loop, &b->job);
+}
+
+static void busy_end(void *arg)
+{
+	struct busy *b = arg;
+
+	__atomic_store_n(&b->stop, 1, __ATOMIC_SEQ_CST);
+	ndxp_watch_remove(b->loop, &b->watch);
+}
+
+/* However many jobs the server's thread has, it looks at its sockets between two steps of a look.
+ */
+static void sessions_have_their_turn_between_two_steps(void **state)
+{
+	struct rig *r = *state;
+	struct ndx_loop *loop = r->server->engine.loop;
+	struct busy b = {.loop = loop, .watch = {.fn = on_busy_event}, .job = {.fn = on_busy_job}};
+	struct server_views views;
+	uint32_t turns;
+	int fds[MANY];
+
+	for (int i = 0; i < MANY; i++)
+		fds[i] = connect_socket(r);
+	json_decref(await(r, "hello", MANY));
+	b.watch.fd = ndxp_eventfd_create();
+	assert_true(b.watch.fd >= 0);
+	ndxp_eventfd_set(b.watch.fd);
+	b.watch.arg = &b;
+	b.job.arg = &b;
+	ndxp_loop_call(loop, busy_begin, &b);
+	turns = get(&b.events);
+	assert_int_equal(server_look(r->server, MANY, &views), NDX_OK);
+	turns = get(&b.events) - turns;
+	ndxp_loop_call(loop, busy_end, &b);
+	assert_true(turns >= 2); /* three steps */
+	assert_int_equal(views.count, MANY);
+	free(views.list);
+	(void)close(b.watch.fd);
+	for (int i = 0; i < MANY; i++)
+		(void)close(fds[i]);
+	json_decref(await(r, "hello", 0));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
@@ -427,6 +507,7 @@ int main(void)
 		T(a_session_that_is_ready_has_its_agreement),
 		T(many_sessions_are_listed_up_to_a_limit),
 		T(sessions_may_come_and_go_during_a_look),
+		T(sessions_have_their_turn_between_two_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
