@@ -273,7 +273,7 @@ static unsigned with_bad(struct crowd *crowd, const struct sessions_server *serv
 	}
 	p99 = percentile(calm, blocks, 50);
 	(void)printf("%u of %u, p99 (median of %u blocks): %.1f ms if the others are like them, "
-	             "%.1f ms if they are silent or send rubbish every %u ms: x%.3f; %u failed, "
+	             "%.1f ms if they are hostile every %u ms: x%.3f; %u failed, "
 	             "rubbish was sent %llu times\n",
 	             good, crowd->count, blocks, p99, percentile(disturbed, blocks, 50), again_ms,
 	             percentile(disturbed, blocks, 50) / p99, failed, (unsigned long long)sent);
@@ -337,7 +337,7 @@ int main(int argc, char **argv)
 	parse(argc, argv, &settings);
 	raise_limit();
 	/* Room for clients that connect again before the server has seen their end. */
-	server = sessions_server_start(2 * settings.sessions + 1000);
+	server = sessions_server_start(2 * settings.sessions + 1000, NULL);
 	if (ndx_negotiation_create(&negotiation) != NDX_OK ||
 	    ndx_negotiation_register(negotiation, &sessions_plugin) != NDX_OK ||
 	    ndx_negotiation_get_variant(negotiation, SESSIONS_PLUGIN, SESSIONS_VARIANT, NULL, 0,

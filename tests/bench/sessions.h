@@ -28,13 +28,16 @@ struct sessions_report {
 	struct ndx_negotiation_server_stats stats;
 	uint64_t resident; /* bytes of the process */
 	uint64_t heap;     /* bytes that are allocated */
+	uint64_t cpu_ns;   /* processor time of the process */
 };
 
-struct sessions_server sessions_server_start(unsigned most);
+/* `tls` NULL: plaintext. */
+struct sessions_server sessions_server_start(unsigned most, const struct ndx_tls_attr *tls);
 struct sessions_report sessions_server_ask(const struct sessions_server *server);
 void sessions_server_stop(struct sessions_server *server);
 
-/* Clients that do no good: half of them say nothing, half rubbish, again and again. */
+/* Clients that do no good, four kinds in turn: one says nothing, one sends rubbish, one sends a
+ * hello byte by byte, one stops after its hello. Each begins again when the server has ended it. */
 struct hostile;
 struct hostile *hostile_start(uint16_t port, unsigned count, unsigned again_ms);
 /* How often rubbish was sent. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sessions.h"
@@ -77,7 +78,7 @@ static void read_all(int fd, void *data, size_t length)
 		sessions_die("pipe", "the other process is gone");
 }
 
-static _Noreturn void serve(int from, int to, unsigned most)
+static _Noreturn void serve(int from, int to, unsigned most, const struct ndx_tls_attr *tls)
 {
 	struct ndx_negotiation_server_attr attr;
 	struct ndx_negotiation_server *server = NULL;
@@ -97,6 +98,7 @@ static _Noreturn void serve(int from, int to, unsigned most)
 	attr.variants = &v;
 	attr.variant_count = 1;
 	attr.max_sessions = most;
+	attr.tls = tls;
 	if (ndx_negotiation_server_create(&attr, &server) != NDX_OK)
 		sessions_die("server", ndx_last_error());
 	(void)ndx_negotiation_server_get_address(server, (struct sockaddr *)&at, &length);
@@ -104,12 +106,15 @@ static _Noreturn void serve(int from, int to, unsigned most)
 	while (read(from, &command, 1) == 1) {
 		const struct mallinfo2 heap = mallinfo2();
 		struct sessions_report report;
+		struct timespec cpu;
 
 		memset(&report, 0, sizeof(report));
 		report.stats.size = sizeof(report.stats);
 		(void)ndx_negotiation_server_get_stats(server, &report.stats);
 		report.resident = resident();
 		report.heap = heap.uordblks + heap.hblkhd;
+		(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+		report.cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
 		write_all(to, &report, sizeof(report));
 	}
 	ndx_negotiation_server_close(server);
@@ -117,7 +122,7 @@ static _Noreturn void serve(int from, int to, unsigned most)
 	_exit(ndx_negotiation_close(negotiation) == NDX_OK ? 0 : 1);
 }
 
-struct sessions_server sessions_server_start(unsigned most)
+struct sessions_server sessions_server_start(unsigned most, const struct ndx_tls_attr *tls)
 {
 	struct sessions_server server = {.pid = -1};
 	uint16_t port;
@@ -132,7 +137,7 @@ struct sessions_server sessions_server_start(unsigned most)
 	if (server.pid == 0) {
 		(void)close(down[1]);
 		(void)close(up[0]);
-		serve(down[0], up[1], most);
+		serve(down[0], up[1], most, tls);
 	}
 	(void)close(down[0]);
 	(void)close(up[1]);

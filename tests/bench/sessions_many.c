@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * usage: ndx-sessions-many [--sessions N] [--flight N] [--bad N] [--again MS] [--blocks N]
+ *                          [--psk FILE]
+ * Sessions by the calls that do not block, in two processes: N held at once; then N in all, FLIGHT
+ * at a time, each closed when it is ready; then the same beside BAD hostile clients, both cases
+ * block by block in turn. FLIGHT 0: only the first. Skipped (77) if a process may not have as many
+ * descriptors.
+ */
+#include <getopt.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <ndx/ndx.h>
+#include <ndx/session.h>
+
+#include "sessions.h"
+
+enum { SPARE = 400, SKIP = 77, PATIENCE_MS = 100000 };
+
+_Noreturn void sessions_die(const char *what, const char *why)
+{
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "ndx-sessions-many: %s: %s\n", what, why);
+	_Exit(1);
+}
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+/* ---- sessions that begin and end in callbacks ---- */
+
+struct crowd;
+
+struct place {
+	struct ndx_overlapped ov;
+	struct crowd *crowd;
+	struct ndx_session *session;
+	uint64_t begin_ns;
+};
+
+struct crowd {
+	struct ndx_variant *variant;
+	const struct ndx_tls_attr *tls;
+	char server[32];
+	struct place *places;
+	double *ms; /* of each session that has ended */
+	unsigned most;
+	/* A run; the callbacks have these, on one thread: */
+	bool holds; /* sessions stay when they are ready */
+	unsigned total;
+	unsigned begun;
+	unsigned failed;
+	atomic_uint ended;
+	pthread_mutex_t lock;
+	pthread_cond_t all;
+};
+
+static struct ndx_session *make(const struct crowd *crowd)
+{
+	const char *const servers[] = {crowd->server};
+	struct ndx_session_attr attr;
+	struct ndx_session *session = NULL;
+
+	ndx_session_attr_init(&attr);
+	attr.variant = crowd->variant;
+	attr.servers = servers;
+	attr.server_count = 1;
+	attr.attempts = 1; /* one that has to be repeated is a failure here */
+	attr.connect_timeout_ms = 60000;
+	attr.max_message = 512;
+	attr.max_history = 4;
+	attr.tls = crowd->tls;
+	if (ndx_session_create(&attr, &session) != NDX_OK)
+		sessions_die("session", ndx_last_error());
+	return session;
+}
+
+static void begin(struct place *p)
+{
+	p->crowd->begun++;
+	p->session = make(p->crowd);
+	p->begin_ns = now_ns();
+	if (ndx_session_run_overlapped(p->session, &p->ov) != NDX_PENDING)
+		sessions_die("session", ndx_last_error());
+}
+
+static void on_end(struct ndx_overlapped *ov)
+{
+	struct place *p = ov->context;
+	struct crowd *crowd = p->crowd;
+	struct ndx_session_error error = {.size = sizeof(error)};
+
+	crowd->ms[crowd->ended] = (double)(now_ns() - p->begin_ns) / 1e6;
+	if (ov->status != NDX_OK && crowd->failed++ < 5) {
+		(void)ndx_session_get_error(p->session, &error);
+		(void)fprintf(stderr, "ndx-sessions-many: %s\n", error.text);
+	}
+	if (!crowd->holds) {
+		ndx_session_close(p->session);
+		p->session = NULL;
+		if (crowd->begun < crowd->total)
+			begin(p);
+	}
+	pthread_mutex_lock(&crowd->lock);
+	if (++crowd->ended == crowd->total)
+		(void)pthread_cond_signal(&crowd->all);
+	pthread_mutex_unlock(&crowd->lock);
+}
+
+/* All that are to begin at once have done so before the first callback counts on. */
+static void start(struct crowd *crowd, unsigned total, unsigned flight, bool holds)
+{
+	crowd->holds = holds;
+	crowd->total = total;
+	crowd->failed = 0;
+	crowd->ended = 0;
+	/* The callbacks begin the rest, so `begun` is theirs from the first session on. */
+	crowd->begun = flight;
+	for (unsigned i = 0; i < flight; i++) {
+		struct place *p = &crowd->places[i];
+
+		p->session = make(crowd);
+	}
+	for (unsigned i = 0; i < flight; i++) {
+		struct place *p = &crowd->places[i];
+
+		p->begin_ns = now_ns();
+		if (ndx_session_run_overlapped(p->session, &p->ov) != NDX_PENDING)
+			sessions_die("session", ndx_last_error());
+	}
+}
+
+static void await(struct crowd *crowd)
+{
+	struct timespec until;
+	int error = 0;
+
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_MS / 1000;
+	pthread_mutex_lock(&crowd->lock);
+	while (crowd->ended < crowd->total && error == 0)
+		error = pthread_cond_timedwait(&crowd->all, &crowd->lock, &until);
+	pthread_mutex_unlock(&crowd->lock);
+	if (error != 0)
+		sessions_die("sessions", "not all have ended in time");
+}
+
+static void gather(struct crowd *crowd, unsigned most)
+{
+	crowd->most = most;
+	crowd->places = calloc(most, sizeof(*crowd->places));
+	crowd->ms = calloc(most, sizeof(*crowd->ms));
+	if (crowd->places == NULL || crowd->ms == NULL)
+		sessions_die("sessions", "no memory");
+	(void)pthread_mutex_init(&crowd->lock, NULL);
+	(void)pthread_cond_init(&crowd->all, NULL);
+	for (unsigned i = 0; i < most; i++) {
+		struct place *p = &crowd->places[i];
+
+		p->crowd = crowd;
+		p->ov.callback = on_end;
+		p->ov.context = p;
+	}
+}
+
+/* ---- runs ---- */
+
+static int ascending(const void *a, const void *b)
+{
+	const double x = *(const double *)a;
+	const double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double percentile(double *list, unsigned count, unsigned percent)
+{
+	qsort(list, count, sizeof(*list), ascending);
+	return count == 0 ? 0 : list[(count - 1) * (uint64_t)percent / 100];
+}
+
+/* The sessions of a run have been closed: wait for the server to see that. */
+static void await_no_sessions(const struct sessions_server *server)
+{
+	const uint64_t deadline = now_ns() + 20000000000u;
+	struct sessions_report r = sessions_server_ask(server);
+
+	while (r.stats.alive > 0 && now_ns() < deadline) {
+		(void)poll(NULL, 0, 1);
+		r = sessions_server_ask(server);
+	}
+	if (r.stats.alive > 0)
+		sessions_die("server", "sessions that were closed stay");
+}
+
+static unsigned hold(struct crowd *crowd, const struct sessions_server *server)
+{
+	const uint64_t begin_ns = now_ns();
+	struct sessions_report r;
+	double ms;
+
+	start(crowd, crowd->most, crowd->most, true);
+	await(crowd);
+	ms = (double)(now_ns() - begin_ns) / 1e6;
+	r = sessions_server_ask(server);
+	(void)printf("%u at once: %u failed, %u at the server, %.0f sessions/s, p50 %.0f ms, p99 "
+	             "%.0f ms, server %.1f MiB resident\n",
+	             crowd->most, crowd->failed, r.stats.alive, crowd->most / ms * 1e3,
+	             percentile(crowd->ms, crowd->most, 50), percentile(crowd->ms, crowd->most, 99),
+	             (double)r.resident / (1 << 20));
+	if (r.stats.alive != crowd->most - crowd->failed)
+		sessions_die("server", "it does not have them all");
+	for (unsigned i = 0; i < crowd->most; i++)
+		ndx_session_close(crowd->places[i].session);
+	await_no_sessions(server);
+	return crowd->failed;
+}
+
+struct run {
+	double all_ms, p50_ms, p99_ms, server_us, client_us;
+};
+
+static struct run run_flight(struct crowd *crowd, const struct sessions_server *server,
+                             unsigned flight)
+{
+	const uint64_t served_ns = sessions_server_ask(server).cpu_ns;
+	const uint64_t own_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	const uint64_t begin_ns = now_ns();
+	struct run r;
+
+	start(crowd, crowd->most, flight, false);
+	await(crowd);
+	r.all_ms = (double)(now_ns() - begin_ns) / 1e6;
+	r.client_us = (double)(read_clock(CLOCK_PROCESS_CPUTIME_ID) - own_ns) / 1e3 / crowd->most;
+	r.server_us = (double)(sessions_server_ask(server).cpu_ns - served_ns) / 1e3 / crowd->most;
+	r.p50_ms = percentile(crowd->ms, crowd->most, 50);
+	r.p99_ms = percentile(crowd->ms, crowd->most, 99);
+	return r;
+}
+
+static unsigned rate(struct crowd *crowd, const struct sessions_server *server, unsigned flight)
+{
+	const struct run r = run_flight(crowd, server, flight);
+
+	(void)printf("%u, %u at a time: %u failed, %.0f sessions/s, p50 %.1f ms, p99 %.1f ms; "
+	             "processor time of a session: server %.1f us, client %.1f us\n",
+	             crowd->most, flight, crowd->failed, crowd->most / r.all_ms * 1e3, r.p50_ms,
+	             r.p99_ms, r.server_us, r.client_us);
+	await_no_sessions(server);
+	return crowd->failed;
+}
+
+struct settings {
+	unsigned sessions, flight, bad, again_ms, blocks;
+	const char *psk;
+};
+
+static unsigned with_bad(struct crowd *crowd, const struct sessions_server *server,
+                         const struct settings *s)
+{
+	double *p99[2] = {calloc(s->blocks, sizeof(double)), calloc(s->blocks, sizeof(double))};
+	double *speed[2] = {calloc(s->blocks, sizeof(double)), calloc(s->blocks, sizeof(double))};
+	unsigned failed = 0;
+	uint64_t sent = 0;
+
+	if (p99[0] == NULL || p99[1] == NULL || speed[0] == NULL || speed[1] == NULL)
+		sessions_die("blocks", "no memory");
+	for (unsigned i = 0; i < 2 * s->blocks; i++) {
+		/* ABBA, so that a drift of the machine falls on both alike */
+		const unsigned bad = (i % 4 == 1) || (i % 4 == 2);
+		struct hostile *h = bad ? hostile_start(server->port, s->bad, s->again_ms) : NULL;
+		const struct run r = run_flight(crowd, server, s->flight);
+
+		failed += crowd->failed;
+		p99[bad][i / 2] = r.p99_ms;
+		speed[bad][i / 2] = crowd->most / r.all_ms * 1e3;
+		if (h != NULL)
+			sent += hostile_stop(h);
+		await_no_sessions(server);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		(void)printf("%s: p99 %.1f ms, %.0f sessions/s (medians of %u blocks)\n",
+		             i == 0 ? "alone" : "beside hostile clients",
+		             percentile(p99[i], s->blocks, 50), percentile(speed[i], s->blocks, 50),
+		             s->blocks);
+	(void)printf("p99 x%.3f with %u hostile clients beside %u, active every %u ms; %u failed, "
+	             "rubbish was sent %llu times\n",
+	             percentile(p99[1], s->blocks, 50) / percentile(p99[0], s->blocks, 50), s->bad,
+	             s->flight, s->again_ms, failed, (unsigned long long)sent);
+	for (unsigned i = 0; i < 2; i++) {
+		free(p99[i]);
+		free(speed[i]);
+	}
+	return failed;
+}
+
+/* ---- the program ---- */
+
+/* Each process has a descriptor for each session. */
+static void raise_limit(unsigned sessions)
+{
+	const rlim_t needed = sessions + SPARE;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		sessions_die("limit", "it cannot be read");
+	if (limit.rlim_max < needed) {
+		(void)printf("skip: %u sessions need %llu descriptors, the hard limit is %llu; see "
+		             "ulimit -Hn\n",
+		             sessions, (unsigned long long)needed,
+		             (unsigned long long)limit.rlim_max);
+		exit(SKIP);
+	}
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		sessions_die("limit", "it cannot be raised");
+}
+
+static void parse(int argc, char **argv, struct settings *s)
+{
+	static const struct option options[] = {{"sessions", required_argument, NULL, 's'},
+	                                        {"flight", required_argument, NULL, 'f'},
+	                                        {"bad", required_argument, NULL, 'b'},
+	                                        {"again", required_argument, NULL, 'a'},
+	                                        {"blocks", required_argument, NULL, 'n'},
+	                                        {"psk", required_argument, NULL, 'p'},
+	                                        {NULL, 0, NULL, 0}};
+	unsigned *const numbers[] = {['s'] = &s->sessions,
+	                             ['f'] = &s->flight,
+	                             ['b'] = &s->bad,
+	                             ['a'] = &s->again_ms,
+	                             ['n'] = &s->blocks};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'p')
+			s->psk = optarg;
+		else if (c != '?' && optarg != NULL)
+			*numbers[c] = (unsigned)strtoul(optarg, NULL, 10);
+		else
+			sessions_die("usage", "[--sessions N] [--flight N] [--bad N] [--again MS] "
+			                      "[--blocks N] [--psk FILE]");
+	}
+	if (s->sessions == 0 || s->sessions > 100000 || s->flight > s->sessions || s->bad > 10000 ||
+	    s->again_ms == 0 || s->blocks == 0 || s->blocks > 1000)
+		sessions_die("usage", "1 to 100000 sessions, no more at a time, at most 10000 bad "
+		                      "ones, 1 to 1000 blocks");
+}
+
+int main(int argc, char **argv)
+{
+	struct settings s = {
+		.sessions = 10000, .flight = 900, .bad = 100, .again_ms = 100, .blocks = 5};
+	struct crowd crowd = {0};
+	struct ndx_negotiation *negotiation = NULL;
+	struct sessions_server server;
+	struct ndx_tls_attr tls;
+	unsigned failed;
+
+	parse(argc, argv, &s);
+	raise_limit(s.sessions + s.bad);
+	ndx_tls_attr_init(&tls);
+	tls.psk_file = s.psk;
+	crowd.tls = s.psk != NULL ? &tls : NULL;
+	/* Room for clients that connect again before the server has seen their end. */
+	server = sessions_server_start(2 * s.sessions + 2 * s.bad + 1000, crowd.tls);
+	if (ndx_negotiation_create(&negotiation) != NDX_OK ||
+	    ndx_negotiation_register(negotiation, &sessions_plugin) != NDX_OK ||
+	    ndx_negotiation_get_variant(negotiation, SESSIONS_PLUGIN, SESSIONS_VARIANT, NULL, 0,
+	                                &crowd.variant) != NDX_OK)
+		sessions_die("plugin", ndx_last_error());
+	(void)snprintf(crowd.server, sizeof(crowd.server), "127.0.0.1:%u", server.port);
+	gather(&crowd, s.sessions);
+	failed = hold(&crowd, &server);
+	if (s.flight > 0)
+		failed += rate(&crowd, &server, s.flight);
+	if (s.flight > 0 && s.bad > 0)
+		failed += with_bad(&crowd, &server, &s);
+	sessions_server_stop(&server);
+	free(crowd.places);
+	free(crowd.ms);
+	ndx_variant_close(crowd.variant);
+	(void)ndx_negotiation_close(negotiation);
+	if (failed > 0)
+		sessions_die("result", "sessions failed");
+	return 0;
+}
