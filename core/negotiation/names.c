@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of what a negotiation goes through, for people. */
 #include <ndx/session.h>
+#include <ndx/session_manager.h>
 
 #include "frame.h"
 
@@ -43,6 +44,21 @@ const char *ndx_history_kind_name(enum ndx_history_kind kind)
 {
 	static const char *const names[] = {"connect",  "backoff", "call", "sent",
 	                                    "received", "stage",   "prove"};
+
+	return pick(names, COUNT(names), (size_t)kind);
+}
+
+const char *ndx_managed_state_name(enum ndx_managed_state state)
+{
+	static const char *const names[] = {"queued", "connecting", "up", "waiting", "over"};
+
+	return pick(names, COUNT(names), (size_t)state);
+}
+
+const char *ndx_managed_event_name(enum ndx_managed_event_kind kind)
+{
+	static const char *const names[] = {"none",    "up",       "down", "failed",
+	                                    "gave up", "canceled", "ended"};
 
 	return pick(names, COUNT(names), (size_t)kind);
 }
