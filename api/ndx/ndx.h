@@ -27,6 +27,7 @@
 #include <ndx/receiver.h>
 #include <ndx/sender.h>
 #include <ndx/session.h>
+#include <ndx/session_manager.h>
 #include <ndx/sge.h>
 #include <ndx/srq.h>
 #include <ndx/stats.h>

@@ -195,6 +195,7 @@ static bool make_sessions(struct scene *s)
 {
 	static const char *const servers[] = {"127.0.0.1:1"};
 	struct ndx_negotiation_server_attr at;
+	struct ndx_session_manager_attr manager;
 	struct ndx_session_attr attr;
 
 	if (!worked(ndx_negotiation_create(&s->negotiation), "framework") ||
@@ -211,8 +212,12 @@ static bool make_sessions(struct scene *s)
 	attr.variant = s->variant;
 	attr.servers = servers;
 	attr.server_count = 1;
+	ndx_session_manager_attr_init(&manager);
+	manager.negotiation = s->negotiation;
+	manager.max_events = 1;
 	return worked(ndx_negotiation_server_create(&at, &s->server), "server") &&
-	       worked(ndx_session_create(&attr, &s->session), "session");
+	       worked(ndx_session_create(&attr, &s->session), "session") &&
+	       worked(ndx_session_manager_create(&manager, &s->manager), "manager");
 }
 
 static void ignore(void *context, const struct ndx_reassembly_event *event)
@@ -263,6 +268,7 @@ static void close_framework(struct ndx_negotiation *n)
 void scene_close(struct scene *s)
 {
 	ndx_session_close(s->session);
+	(void)ndx_session_manager_close(s->manager, 0);
 	ndx_negotiation_server_close(s->server);
 	ndx_variant_close(s->variant);
 	ndx_sender_close(s->sender);

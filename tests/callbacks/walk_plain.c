@@ -50,6 +50,18 @@ static enum ndx_status call_receiver_state_name(struct scene *s)
 	return ndx_receiver_state_name(0) ? NDX_OK : NDX_E_UNSUCCESSFUL;
 }
 
+static enum ndx_status call_managed_state_name(struct scene *s)
+{
+	(void)s;
+	return ndx_managed_state_name(NDX_MANAGED_UP) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status call_managed_event_name(struct scene *s)
+{
+	(void)s;
+	return ndx_managed_event_name(NDX_MANAGED_EVENT_UP) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
 static enum ndx_status call_session_state_name(struct scene *s)
 {
 	(void)s;
@@ -225,6 +237,8 @@ const struct row plain_rows[] = {
 	{"ndx_error_layer_name", call_error_layer_name, NDX_OK, NDX_OK},
 	{"ndx_history_kind_name", call_history_kind_name, NDX_OK, NDX_OK},
 	{"ndx_log_level_name", call_log_level_name, NDX_OK, NDX_OK},
+	{"ndx_managed_event_name", call_managed_event_name, NDX_OK, NDX_OK},
+	{"ndx_managed_state_name", call_managed_state_name, NDX_OK, NDX_OK},
 	{"ndx_plugin_error_name", call_plugin_error_name, NDX_OK, NDX_OK},
 	{"ndx_receiver_end_name", call_receiver_end_name, NDX_OK, NDX_OK},
 	{"ndx_receiver_state_name", call_receiver_state_name, NDX_OK, NDX_OK},

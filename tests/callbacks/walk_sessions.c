@@ -276,6 +276,85 @@ static enum ndx_status call_session_snapshot(struct scene *s)
 	return st;
 }
 
+static enum ndx_status call_session_manager_attr_init(struct scene *s)
+{
+	struct ndx_session_manager_attr attr;
+
+	(void)s;
+	ndx_session_manager_attr_init(&attr);
+	return attr.size == sizeof(attr) ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status call_session_manager_create(struct scene *s)
+{
+	struct ndx_session_manager_attr attr;
+	struct ndx_session_manager *out = NULL;
+	enum ndx_status st;
+
+	ndx_session_manager_attr_init(&attr);
+	attr.negotiation = s->negotiation;
+	st = ndx_session_manager_create(&attr, &out);
+	return st != NDX_OK ? st : ndx_session_manager_close(out, 0);
+}
+
+static enum ndx_status call_session_manager_close(struct scene *s)
+{
+	struct ndx_session_manager *manager = s->manager;
+
+	s->manager = NULL;
+	return ndx_session_manager_close(manager, NDX_INFINITE);
+}
+
+/* Without a server it is refused. */
+static enum ndx_status call_session_manager_add(struct scene *s)
+{
+	struct ndx_session_attr attr;
+
+	ndx_session_attr_init(&attr);
+	attr.variant = s->variant;
+	return ndx_session_manager_add(s->manager, &attr, NULL, NULL);
+}
+
+static enum ndx_status call_session_manager_cancel(struct scene *s)
+{
+	return ndx_session_manager_cancel(s->manager, 1);
+}
+
+static enum ndx_status call_session_manager_remove(struct scene *s)
+{
+	return ndx_session_manager_remove(s->manager, 1);
+}
+
+static enum ndx_status call_session_manager_report(struct scene *s)
+{
+	return ndx_session_manager_report(s->manager, 1, 1, NDX_E_IO_TIMEOUT);
+}
+
+static enum ndx_status call_session_manager_list(struct scene *s)
+{
+	size_t count = 0;
+
+	return ndx_session_manager_list(s->manager, NULL, &count, NULL);
+}
+
+static enum ndx_status call_session_manager_get_stats(struct scene *s)
+{
+	struct ndx_session_manager_stats stats = {.size = sizeof(stats)};
+
+	return ndx_session_manager_get_stats(s->manager, &stats);
+}
+
+/* The cancel completes what was begun. */
+static enum ndx_status call_session_manager_get_event(struct scene *s)
+{
+	struct ndx_managed_event event;
+	struct ndx_overlapped ov = {0};
+	const enum ndx_status st = ndx_session_manager_get_event(s->manager, &event, &ov);
+
+	ndx_session_manager_cancel_event(s->manager);
+	return ndx_overlapped_status(&ov) == NDX_E_CANCELED ? st : NDX_E_UNSUCCESSFUL;
+}
+
 const struct row session_rows[] = {
 	{"ndx_negotiation_create", call_negotiation_create, NDX_OK, NDX_OK},
 	{"ndx_negotiation_close", call_negotiation_close, NDX_E_DEVICE_BUSY, NDX_OK},
@@ -317,5 +396,16 @@ const struct row session_rows[] = {
 	{"ndx_session_get_server", call_session_get_server, NDX_OK, NDX_OK},
 	{"ndx_session_get_state", call_session_get_state, NDX_OK, NDX_OK},
 	{"ndx_session_snapshot", call_session_snapshot, NDX_OK, NDX_OK},
+	{"ndx_session_manager_attr_init_sized", call_session_manager_attr_init, NDX_OK, NDX_OK},
+	{"ndx_session_manager_create", call_session_manager_create, NDX_OK, NDX_OK},
+	{"ndx_session_manager_close", call_session_manager_close, NDX_OK, NDX_OK},
+	{"ndx_session_manager_add", call_session_manager_add, NDX_E_INVALID_PARAMETER, NDX_OK},
+	{"ndx_session_manager_cancel", call_session_manager_cancel, NDX_E_NOT_FOUND, NDX_OK},
+	{"ndx_session_manager_remove", call_session_manager_remove, NDX_E_NOT_FOUND, NDX_OK},
+	{"ndx_session_manager_report", call_session_manager_report, NDX_E_NOT_FOUND, NDX_OK},
+	{"ndx_session_manager_list", call_session_manager_list, NDX_OK, NDX_OK},
+	{"ndx_session_manager_get_stats", call_session_manager_get_stats, NDX_OK, NDX_OK},
+	{"ndx_session_manager_get_event", call_session_manager_get_event, NDX_PENDING, NDX_OK},
+	{"ndx_session_manager_cancel_event", call_session_manager_get_event, NDX_PENDING, NDX_OK},
 };
 const size_t session_row_count = sizeof(session_rows) / sizeof(session_rows[0]);

@@ -31,7 +31,7 @@ static unsigned served(struct server *s)
 /* Whatever is wrong with those before, the backup is asked, and at once. */
 static void the_backup_is_asked_whatever_the_first_answers(void **state)
 {
-	static const enum conduct conducts[] = {REFUSING, MAD};
+	static const enum conduct conducts[] = {REFUSING, MAD, SILENT};
 	struct rig *r = *state;
 
 	for (size_t i = 0; i < sizeof(conducts) / sizeof(conducts[0]); i++) {
@@ -42,7 +42,7 @@ static void the_backup_is_asked_whatever_the_first_answers(void **state)
 
 		server_start(&first, conducts[i], r->variant);
 		server_start(&backup, GOOD, r->variant);
-		s = rig_session(r, addresses, 2, WAIT_MS, WAIT_MS);
+		s = rig_session(r, addresses, 2, conducts[i] == SILENT ? 300 : WAIT_MS, WAIT_MS);
 		if (ndx_session_run(s) != NDX_OK)
 			fail_msg("conduct %d: %s", (int)conducts[i], ndx_last_error());
 		assert_string_equal(ndx_session_get_server(s), backup.address);
