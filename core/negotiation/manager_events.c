@@ -7,7 +7,7 @@
 #include "manager.h"
 
 /* Lock held. */
-static void keep(struct ndx_session_manager *manager, const struct ndx_managed_event *e)
+static void keep_event(struct ndx_session_manager *manager, const struct ndx_managed_event *e)
 {
 	const uint32_t room = manager->attr.max_events;
 	struct ndx_overlapped *ov = manager->wanted_ov;
@@ -34,7 +34,7 @@ void manager_tell(struct managed *m, struct ndx_managed_event *e)
 
 	e->session = NULL; /* not for the queue: it may be gone before the event is taken */
 	pthread_mutex_lock(&manager->lock);
-	keep(manager, e);
+	keep_event(manager, e);
 	pthread_mutex_unlock(&manager->lock);
 	e->session = session;
 	if (manager->attr.events.event != NULL)

@@ -61,7 +61,7 @@ static int reach(const struct hostile *h)
 	return fd;
 }
 
-static void begin(struct hostile *h, unsigned i)
+static void begin_anew(struct hostile *h, unsigned i)
 {
 	h->told[i] = 0;
 	h->set[i] = (struct pollfd){.fd = reach(h), .events = POLLIN};
@@ -102,7 +102,7 @@ static void act(struct hostile *h, unsigned i)
 	if ((p->revents & (POLLIN | POLLHUP | POLLERR)) != 0 &&
 	    recv(p->fd, bytes, sizeof(bytes), 0) <= 0) {
 		(void)close(p->fd);
-		begin(h, i);
+		begin_anew(h, i);
 		return;
 	}
 	if ((p->revents & POLLOUT) == 0)
@@ -118,7 +118,7 @@ static void *run(void *arg)
 	struct hostile *h = arg;
 
 	for (unsigned i = 0; i < h->count; i++)
-		begin(h, i);
+		begin_anew(h, i);
 	h->begun = true;
 	while (!h->stop) {
 		const int ready = poll(h->set, h->count, h->again_ms);

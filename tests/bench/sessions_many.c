@@ -92,7 +92,7 @@ static struct ndx_session *make(const struct crowd *crowd)
 	return session;
 }
 
-static void begin(struct place *p)
+static void begin_session(struct place *p)
 {
 	p->crowd->begun++;
 	p->session = make(p->crowd);
@@ -116,7 +116,7 @@ static void on_end(struct ndx_overlapped *ov)
 		ndx_session_close(p->session);
 		p->session = NULL;
 		if (crowd->begun < crowd->total)
-			begin(p);
+			begin_session(p);
 	}
 	pthread_mutex_lock(&crowd->lock);
 	if (++crowd->ended == crowd->total)
@@ -125,7 +125,7 @@ static void on_end(struct ndx_overlapped *ov)
 }
 
 /* All that are to begin at once have done so before the first callback counts on. */
-static void start(struct crowd *crowd, unsigned total, unsigned flight, bool holds)
+static void start_run(struct crowd *crowd, unsigned total, unsigned flight, bool holds)
 {
 	crowd->holds = holds;
 	crowd->total = total;
@@ -147,7 +147,7 @@ static void start(struct crowd *crowd, unsigned total, unsigned flight, bool hol
 	}
 }
 
-static void await(struct crowd *crowd)
+static void await_all(struct crowd *crowd)
 {
 	struct timespec until;
 	int error = 0;
@@ -210,14 +210,14 @@ static void await_no_sessions(const struct sessions_server *server)
 		sessions_die("server", "sessions that were closed stay");
 }
 
-static unsigned hold(struct crowd *crowd, const struct sessions_server *server)
+static unsigned hold_all(struct crowd *crowd, const struct sessions_server *server)
 {
 	const uint64_t begin_ns = now_ns();
 	struct sessions_report r;
 	double ms;
 
-	start(crowd, crowd->most, crowd->most, true);
-	await(crowd);
+	start_run(crowd, crowd->most, crowd->most, true);
+	await_all(crowd);
 	ms = (double)(now_ns() - begin_ns) / 1e6;
 	r = sessions_server_ask(server);
 	(void)printf("%u at once: %u failed, %u at the server, %.0f sessions/s, p50 %.0f ms, p99 "
@@ -245,8 +245,8 @@ static struct run run_flight(struct crowd *crowd, const struct sessions_server *
 	const uint64_t begin_ns = now_ns();
 	struct run r;
 
-	start(crowd, crowd->most, flight, false);
-	await(crowd);
+	start_run(crowd, crowd->most, flight, false);
+	await_all(crowd);
 	r.all_ms = (double)(now_ns() - begin_ns) / 1e6;
 	r.client_us = (double)(read_clock(CLOCK_PROCESS_CPUTIME_ID) - own_ns) / 1e3 / crowd->most;
 	r.server_us = (double)(sessions_server_ask(server).cpu_ns - served_ns) / 1e3 / crowd->most;
@@ -255,7 +255,8 @@ static struct run run_flight(struct crowd *crowd, const struct sessions_server *
 	return r;
 }
 
-static unsigned rate(struct crowd *crowd, const struct sessions_server *server, unsigned flight)
+static unsigned measure_rate(struct crowd *crowd, const struct sessions_server *server,
+                             unsigned flight)
 {
 	const struct run r = run_flight(crowd, server, flight);
 
@@ -388,9 +389,9 @@ int main(int argc, char **argv)
 		sessions_die("plugin", ndx_last_error());
 	(void)snprintf(crowd.server, sizeof(crowd.server), "127.0.0.1:%u", server.port);
 	gather(&crowd, s.sessions);
-	failed = hold(&crowd, &server);
+	failed = hold_all(&crowd, &server);
 	if (s.flight > 0)
-		failed += rate(&crowd, &server, s.flight);
+		failed += measure_rate(&crowd, &server, s.flight);
 	if (s.flight > 0 && s.bad > 0)
 		failed += with_bad(&crowd, &server, &s);
 	sessions_server_stop(&server);

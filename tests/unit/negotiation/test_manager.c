@@ -351,7 +351,7 @@ static void each_state_can_be_cancelled(void **state)
 	(void)close(fds[1]);
 }
 
-/* A close does not wait for ever, and not in a callback. */
+/* A close has a time-out; nothing is lost when the time is over. */
 static void a_close_waits_as_long_as_it_may(void **state)
 {
 	struct site s;
