@@ -29,20 +29,19 @@ struct site {
 	struct ndx_adapter *adapter;
 	struct ndx_negotiation_server *server; /* NULL: none */
 	struct ndx_session_manager *manager;   /* NULL: none */
-	char address[32];
-	bool plain; /* sessions without queue pairs */
-	pthread_mutex_t lock;
-	struct end *ends; /* of the server */
-	/* Of the manager, under the lock: */
+	struct end *ends;                      /* of the server */
+	struct ndx_managed_event *events;      /* of the manager; under the lock, like the next */
+	unsigned count;
 	unsigned provided;
 	unsigned reclaimed;
 	unsigned connecting_most; /* attempts at the same time */
 	enum ndx_status refuse;   /* what `provide` returns */
 	uint32_t token;           /* of the memory; 0: none */
+	uint32_t hold;            /* atomic: event callbacks wait while this is set */
 	bool same_token;
-	uint32_t hold; /* atomic: event callbacks wait while this is set */
-	struct ndx_managed_event *events;
-	unsigned count;
+	bool plain; /* sessions without queue pairs */
+	pthread_mutex_t lock;
+	char address[32];
 };
 
 void site_open(struct site *s, bool plain);
