@@ -165,16 +165,23 @@ static void clients_without_a_session_are_logged_up_to_a_limit_and_counted(void 
 
 /* ---- sessions that come back ---- */
 
-static void hello(int fd, const uint8_t cookie[16], uint8_t flags, enum ndx_stage stage)
+static void write_hello(uint8_t bytes[FRAME_HEADER + FRAME_HELLO_SIZE], const uint8_t cookie[16],
+                        uint8_t flags, enum ndx_stage stage)
 {
 	struct frame_hello h = {.max_message = MESSAGE, .plugin = "test", .variant = "two"};
 	const struct frame f = {
 		.type = FRAME_HELLO, .flags = flags, .stage = stage, .length = FRAME_HELLO_SIZE};
-	uint8_t bytes[FRAME_HEADER + FRAME_HELLO_SIZE];
 
 	memcpy(h.session, cookie, sizeof(h.session));
 	(void)frame_write_hello(bytes + FRAME_HEADER, &h);
 	frame_write_header(bytes, &f);
+}
+
+static void hello(int fd, const uint8_t cookie[16], uint8_t flags, enum ndx_stage stage)
+{
+	uint8_t bytes[FRAME_HEADER + FRAME_HELLO_SIZE];
+
+	write_hello(bytes, cookie, flags, stage);
 	assert_int_equal(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
 }
 
@@ -242,6 +249,34 @@ static void a_session_without_transport_gives_its_place_back(void **state)
 	s = call(&h, r);
 	assert_int_equal(ndx_session_run(s), NDX_OK);
 	ndx_session_close(s);
+	ndx_negotiation_server_close(h.server);
+}
+
+/* What a client sends behind its hello, in the same segment, belongs to the session that it comes
+ * back to. */
+static void bytes_behind_hello_move_with_the_transport(void **state)
+{
+	enum { HELLO = FRAME_HEADER + FRAME_HELLO_SIZE, WORD = 5 };
+	const struct frame data = {.type = FRAME_DATA, .length = WORD};
+	uint8_t bytes[HELLO + FRAME_HEADER + WORD];
+	struct ndx_negotiation_server_stats stats;
+	struct rig *r = *state;
+	struct host h;
+	int fd;
+
+	host_open(&h, r, WAIT_MS, 2);
+	begin_and_vanish(&h);
+	write_hello(bytes, cookie, FRAME_RESUMED, NDX_STAGE_INFO);
+	frame_write_header(bytes + HELLO, &data);
+	memcpy(bytes + HELLO + FRAME_HEADER, "hallo", WORD);
+	fd = join(&h);
+	assert_int_equal(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
+	expect(fd, FRAME_WELCOME, FRAME_RESUMED);
+	expect(fd, FRAME_DATA, 0);
+	expect(fd, FRAME_DATA, FRAME_COMPLETED);
+	host_stats(&h, &stats);
+	assert_int_equal(stats.resumed, 1);
+	(void)close(fd);
 	ndx_negotiation_server_close(h.server);
 }
 
@@ -451,6 +486,7 @@ int main(void)
 		T(a_session_without_transport_gives_its_place_back),
 		T(a_session_is_found_by_every_byte_of_its_cookie),
 		T(a_client_may_come_back_before_its_transport_is_missed),
+		T(bytes_behind_hello_move_with_the_transport),
 		T(a_finished_session_gives_its_place_back),
 		T(a_session_in_use_stays),
 		T(a_client_may_be_gone_before_the_push_of_its_end_returns),
