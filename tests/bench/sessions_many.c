@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * usage: ndx-sessions-many [--sessions N] [--flight N] [--bad N] [--again MS] [--blocks N]
- *                          [--psk FILE]
+ *                          [--psk FILE [--psk-wrong FILE]]
  * Sessions by the calls that do not block, in two processes: N held at once; then N in all, FLIGHT
  * at a time, each closed when it is ready; then the same beside BAD hostile clients, both cases
- * block by block in turn. FLIGHT 0: only the first. Skipped (77) if a process may not have as many
+ * block by block in turn. With --psk-wrong the hostile clients speak TLS, and have another key.
+ * FLIGHT 0: only the first. Skipped (77) if a process may not have as many
  * descriptors.
  */
 #include <getopt.h>
@@ -180,6 +181,66 @@ static void gather(struct crowd *crowd, unsigned most)
 	}
 }
 
+/* ---- clients with a wrong key ---- */
+
+struct intruder {
+	pthread_t thread;
+	const struct crowd *crowd;
+	const struct ndx_tls_attr *tls;
+	unsigned again_ms;
+	atomic_bool *stop;
+	unsigned tried;
+};
+
+static void *intrude(void *arg)
+{
+	struct intruder *in = arg;
+
+	while (!*in->stop) {
+		struct crowd other = {.variant = in->crowd->variant, .tls = in->tls};
+		struct ndx_session *session;
+
+		memcpy(other.server, in->crowd->server, sizeof(other.server));
+		session = make(&other);
+		if (ndx_session_run(session) == NDX_OK)
+			sessions_die("wrong key", "the server takes it");
+		ndx_session_close(session);
+		in->tried++;
+		(void)poll(NULL, 0, (int)in->again_ms);
+	}
+	return NULL;
+}
+
+struct intruders {
+	struct intruder *list;
+	unsigned count;
+	atomic_bool stop;
+};
+
+static void intruders_begin(struct intruders *all, const struct crowd *crowd,
+                            const struct ndx_tls_attr *tls, unsigned again_ms)
+{
+	all->stop = false;
+	for (unsigned i = 0; i < all->count; i++) {
+		all->list[i] = (struct intruder){
+			.crowd = crowd, .tls = tls, .again_ms = again_ms, .stop = &all->stop};
+		if (pthread_create(&all->list[i].thread, NULL, intrude, &all->list[i]) != 0)
+			sessions_die("wrong key", "no thread");
+	}
+}
+
+static unsigned intruders_end(struct intruders *all)
+{
+	unsigned tried = 0;
+
+	all->stop = true;
+	for (unsigned i = 0; i < all->count; i++) {
+		(void)pthread_join(all->list[i].thread, NULL);
+		tried += all->list[i].tried;
+	}
+	return tried;
+}
+
 /* ---- runs ---- */
 
 static int ascending(const void *a, const void *b)
@@ -271,6 +332,7 @@ static unsigned measure_rate(struct crowd *crowd, const struct sessions_server *
 struct settings {
 	unsigned sessions, flight, bad, again_ms, blocks;
 	const char *psk;
+	const char *psk_wrong;
 };
 
 static unsigned with_bad(struct crowd *crowd, const struct sessions_server *server,
@@ -278,22 +340,35 @@ static unsigned with_bad(struct crowd *crowd, const struct sessions_server *serv
 {
 	double *p99[2] = {calloc(s->blocks, sizeof(double)), calloc(s->blocks, sizeof(double))};
 	double *speed[2] = {calloc(s->blocks, sizeof(double)), calloc(s->blocks, sizeof(double))};
+	struct intruders wrong = {.count = s->psk_wrong != NULL ? s->bad : 0,
+	                          .list = calloc(s->bad, sizeof(struct intruder))};
+	struct ndx_tls_attr tls;
 	unsigned failed = 0;
 	uint64_t sent = 0;
 
-	if (p99[0] == NULL || p99[1] == NULL || speed[0] == NULL || speed[1] == NULL)
+	ndx_tls_attr_init(&tls);
+	tls.psk_file = s->psk_wrong;
+	if (wrong.list == NULL || p99[0] == NULL || p99[1] == NULL || speed[0] == NULL ||
+	    speed[1] == NULL)
 		sessions_die("blocks", "no memory");
 	for (unsigned i = 0; i < 2 * s->blocks; i++) {
 		/* ABBA, so that a drift of the machine falls on both alike */
 		const unsigned bad = (i % 4 == 1) || (i % 4 == 2);
-		struct hostile *h = bad ? hostile_start(server->port, s->bad, s->again_ms) : NULL;
-		const struct run r = run_flight(crowd, server, s->flight);
+		struct hostile *h = bad && wrong.count == 0
+		                            ? hostile_start(server->port, s->bad, s->again_ms)
+		                            : NULL;
+		struct run r;
 
+		if (bad)
+			intruders_begin(&wrong, crowd, &tls, s->again_ms);
+		r = run_flight(crowd, server, s->flight);
 		failed += crowd->failed;
 		p99[bad][i / 2] = r.p99_ms;
 		speed[bad][i / 2] = crowd->most / r.all_ms * 1e3;
 		if (h != NULL)
 			sent += hostile_stop(h);
+		if (bad)
+			sent += intruders_end(&wrong);
 		await_no_sessions(server);
 	}
 	for (unsigned i = 0; i < 2; i++)
@@ -302,9 +377,10 @@ static unsigned with_bad(struct crowd *crowd, const struct sessions_server *serv
 		             percentile(p99[i], s->blocks, 50), percentile(speed[i], s->blocks, 50),
 		             s->blocks);
 	(void)printf("p99 x%.3f with %u hostile clients beside %u, active every %u ms; %u failed, "
-	             "rubbish was sent %llu times\n",
+	             "rubbish or a wrong key was sent %llu times\n",
 	             percentile(p99[1], s->blocks, 50) / percentile(p99[0], s->blocks, 50), s->bad,
 	             s->flight, s->again_ms, failed, (unsigned long long)sent);
+	free(wrong.list);
 	for (unsigned i = 0; i < 2; i++) {
 		free(p99[i]);
 		free(speed[i]);
@@ -342,6 +418,7 @@ static void parse(int argc, char **argv, struct settings *s)
 	                                        {"again", required_argument, NULL, 'a'},
 	                                        {"blocks", required_argument, NULL, 'n'},
 	                                        {"psk", required_argument, NULL, 'p'},
+	                                        {"psk-wrong", required_argument, NULL, 'w'},
 	                                        {NULL, 0, NULL, 0}};
 	unsigned *const numbers[] = {['s'] = &s->sessions,
 	                             ['f'] = &s->flight,
@@ -353,11 +430,13 @@ static void parse(int argc, char **argv, struct settings *s)
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (c == 'p')
 			s->psk = optarg;
+		else if (c == 'w')
+			s->psk_wrong = optarg;
 		else if (c != '?' && optarg != NULL)
 			*numbers[c] = (unsigned)strtoul(optarg, NULL, 10);
 		else
 			sessions_die("usage", "[--sessions N] [--flight N] [--bad N] [--again MS] "
-			                      "[--blocks N] [--psk FILE]");
+			                      "[--blocks N] [--psk FILE [--psk-wrong FILE]]");
 	}
 	if (s->sessions == 0 || s->sessions > 100000 || s->flight > s->sessions || s->bad > 10000 ||
 	    s->again_ms == 0 || s->blocks == 0 || s->blocks > 1000)

@@ -172,6 +172,10 @@ static void on_event(void *arg, const struct ndx_managed_event *event)
 	s->events[s->count] = *event;
 	s->events[s->count++].session = NULL;
 	pthread_mutex_unlock(&s->lock);
+	if (s->closes && event->kind == NDX_MANAGED_EVENT_UP)
+		assert_int_equal(ndx_session_manager_close(s->manager, NDX_INFINITE), NDX_PENDING);
+	if (s->cancels && event->kind == NDX_MANAGED_EVENT_UP)
+		assert_int_equal(ndx_session_manager_cancel(s->manager, event->id), NDX_OK);
 	while (__atomic_load_n(&s->hold, __ATOMIC_SEQ_CST) != 0)
 		(void)poll(NULL, 0, 1);
 }

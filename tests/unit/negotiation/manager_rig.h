@@ -39,7 +39,9 @@ struct site {
 	uint32_t token;           /* of the memory; 0: none */
 	uint32_t hold;            /* atomic: event callbacks wait while this is set */
 	bool same_token;
-	bool plain; /* sessions without queue pairs */
+	bool cancels; /* the event callback cancels a session that is up, ... */
+	bool closes;  /* ... and tries to close the manager */
+	bool plain;   /* sessions without queue pairs */
 	pthread_mutex_t lock;
 	char address[32];
 };

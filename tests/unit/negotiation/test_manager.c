@@ -366,6 +366,32 @@ static void a_close_waits_as_long_as_it_may(void **state)
 	site_close(&s);
 }
 
+/* The callbacks may call the manager; a close in one of them does not wait for itself. */
+static void a_callback_may_cancel_and_begin_the_close(void **state)
+{
+	struct ndx_session_manager_attr attr;
+	const char *address;
+	struct site s;
+	uint64_t id;
+
+	(void)state;
+	for (int closes = 0; closes < 2; closes++) {
+		site_open(&s, false);
+		site_serve(&s, 0);
+		site_manager_attr(&s, &attr);
+		site_manage(&s, &attr);
+		s.cancels = closes == 0;
+		s.closes = closes == 1;
+		address = s.address;
+		id = site_add(&s, &address, 1);
+		assert_int_equal(site_event(&s, id, 0).kind, NDX_MANAGED_EVENT_UP);
+		assert_int_equal(site_event(&s, id, 1).kind, NDX_MANAGED_EVENT_DOWN);
+		assert_int_equal(site_event(&s, id, 2).kind, NDX_MANAGED_EVENT_CANCELED);
+		site_await(&s, NDX_MANAGED_OVER, 1);
+		site_close(&s);
+	}
+}
+
 /* ---- events in a queue ---- */
 
 static void events_can_be_waited_for_with_poll(void **state)
@@ -478,6 +504,7 @@ int main(void)
 		cmocka_unit_test(a_program_that_provides_nothing_has_failed_attempts),
 		cmocka_unit_test(each_state_can_be_cancelled),
 		cmocka_unit_test(a_close_waits_as_long_as_it_may),
+		cmocka_unit_test(a_callback_may_cancel_and_begin_the_close),
 		cmocka_unit_test(events_can_be_waited_for_with_poll),
 		cmocka_unit_test(two_ends_that_connect_to_each_other_get_two_connections),
 	};
