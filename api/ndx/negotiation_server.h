@@ -13,6 +13,7 @@
 #ifndef NDX_NEGOTIATION_SERVER_H
 #define NDX_NEGOTIATION_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -102,6 +103,12 @@ struct ndx_negotiation_server_attr {
 	 * server with TLS refuses clients without. Read by ndx_negotiation_server_create() only.
 	 */
 	const struct ndx_tls_attr *tls;
+	/**
+	 * Without TLS: listen at addresses that are not of the loopback, too. Whoever reads or
+	 * changes what passes then gets, or replaces, the addresses and keys of memory, and any
+	 * host that reaches the port gets a session. Default false.
+	 */
+	bool allow_plaintext;
 };
 
 /** `size` of struct ndx_negotiation_server_attr in version 0.1; the smallest that is accepted. */
@@ -147,8 +154,10 @@ struct ndx_negotiation_server_stats {
  * @retval NDX_E_INVALID_ADDRESS        the address is malformed, or not of this host
  * @retval NDX_E_SHARING_VIOLATION      the port is in use at one of the addresses
  * @retval NDX_E_NOT_FOUND              there is no such file of `tls`
- * @retval NDX_E_INVALID_CONFIG         a file of `tls` is not what it has to be; ndx_last_error()
- *                                      names file and cause
+ * @retval NDX_E_INVALID_CONFIG         a file of `tls` is not what it has to be; or one of the
+ *                                      addresses is not of the loopback, and there is neither `tls`
+ *                                      nor `allow_plaintext`; ndx_last_error() names file or
+ *                                      address, and cause
  * @retval NDX_E_NO_MEMORY              out of memory
  * @retval NDX_E_INSUFFICIENT_RESOURCES no descriptor or thread left
  *

@@ -132,6 +132,12 @@ struct ndx_session_attr {
 	 * by ndx_session_create() only. Not for the transport of a plugin.
 	 */
 	const struct ndx_tls_attr *tls;
+	/**
+	 * Without TLS: connect to addresses that are not of the loopback, too. Whoever reads or
+	 * changes what passes then gets, or replaces, the addresses and keys of memory. Without
+	 * effect on the transport of a plugin. Default false.
+	 */
+	bool allow_plaintext;
 };
 
 /** `size` of struct ndx_session_attr in version 0.1; the smallest that is accepted. */
@@ -170,7 +176,8 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
  * until a server answers and accepts the variant, or no attempts or time are left. A server that
  * answers but lacks the variant, or does not speak this protocol, is not tried again; nor is one
  * with which TLS fails because of a certificate, a key, or an end in plaintext
- * (NDX_E_CONNECTION_REFUSED, NDX_E_INVALID_CONFIG).
+ * (NDX_E_CONNECTION_REFUSED, NDX_E_INVALID_CONFIG), or whose addresses are not of the loopback
+ * while there is neither `tls` nor `allow_plaintext` (NDX_E_INVALID_CONFIG).
  *
  * @retval NDX_OK                     connected
  * @retval NDX_E_INVALID_DEVICE_STATE the session is connected, failed or closed, or another call on

@@ -51,7 +51,8 @@ struct ndx_negotiation {
 	struct ndxp_list plugins; /* in order of registration, failed plugins too */
 	uint64_t last_session;    /* atomic: the number of the latest session */
 	struct resolver resolver;
-	struct engine *engine; /* of its sessions; NULL before the first; under `lock` */
+	uint32_t plaintext_said; /* atomic: the log has the risk of a session in plaintext */
+	struct engine *engine;   /* of its sessions; NULL before the first; under `lock` */
 };
 
 struct ndx_variant {

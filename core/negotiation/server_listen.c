@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The server's listening sockets: every address of its name, with one port number. */
 #include "server.h"
+#include "plaintext.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -231,6 +232,7 @@ enum ndx_status server_listen(struct ndx_negotiation_server *server)
 	struct addrinfo *found = NULL;
 	char host[LINK_HOST_MAX];
 	char port[LINK_PORT_MAX];
+	enum ndx_status st;
 	size_t count;
 	int error;
 
@@ -249,5 +251,6 @@ enum ndx_status server_listen(struct ndx_negotiation_server *server)
 		return fail(NDX_E_INVALID_ADDRESS, 0,
 		            "ndx_negotiation_server_create: %.128s has no address of IPv4 or IPv6",
 		            server->attr.address);
-	return listen_at(server, at, count);
+	st = plaintext_check(server, at, count);
+	return st == NDX_OK ? listen_at(server, at, count) : st;
 }

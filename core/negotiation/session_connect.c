@@ -9,6 +9,8 @@
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
+#include <ndx/spi/sockaddr.h>
+#include "plaintext.h"
 #include "session.h"
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -305,19 +307,28 @@ static bool take_answer(struct ndx_session *s)
 	return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
 }
 
-/* The socket at the next address; the first address that accepts is taken. */
+/* The socket at the next address; the first address that accepts is taken. `st`: the failure of the
+ * address before; NDX_OK: there was none. */
 static bool try_address(struct ndx_session *s, enum ndx_status st)
 {
+	struct sockaddr_storage barred = {.ss_family = AF_UNSPEC};
 	struct reach *r = &s->reach;
 	int fd;
 
 	while (r->next != NULL) {
 		const struct addrinfo *at = r->next;
+		struct sockaddr_storage to;
 
 		r->next = at->ai_next;
+		ndxp_sockaddr_copy(&to, at->ai_addr, at->ai_addrlen);
+		if (plaintext_is_barred(s, &to)) {
+			barred = to;
+			continue;
+		}
 		st = link_socket(at, server_of(s), &fd);
 		if (st != NDX_OK)
 			continue;
+		plaintext_name_risk(s, &to);
 		r->at = REACH_TCP;
 		if (driver_attach(s, fd))
 			return true;
@@ -325,6 +336,11 @@ static bool try_address(struct ndx_session *s, enum ndx_status st)
 		st = fail(NDX_E_INSUFFICIENT_RESOURCES, 0,
 		          "server %.128s: the socket cannot be watched", server_of(s));
 	}
+	/* The failure of an address that may be tried counts more: it may end. */
+	if (st == NDX_OK && barred.ss_family != AF_UNSPEC)
+		return attempt_failed(s, NDX_LAYER_FRAMEWORK, plaintext_bar(s, &barred),
+		                      ndx_last_error());
+	st = st != NDX_OK ? st : NDX_E_HOST_UNREACHABLE;
 	return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
 }
 
@@ -495,7 +511,7 @@ bool session_reach_step(struct ndx_session *s)
 	case REACH_NAME:
 		return take_answer(s);
 	case REACH_ADDRESS:
-		return try_address(s, NDX_E_HOST_UNREACHABLE);
+		return try_address(s, NDX_OK);
 	case REACH_TCP:
 		return end_connect(s);
 	case REACH_STREAM:

@@ -27,9 +27,9 @@ static enum ndx_status make_session(const struct place *place, const struct end 
                                     struct ndx_session **out)
 {
 	struct ndx_session_attr attr;
-	struct tls_choice tls;
+	struct sample_tls_choice tls;
 
-	if (tls_choose(place->options, false, &tls) != SAMPLE_EXIT_OK)
+	if (sample_tls_choose(WHO, &place->options->tls, false, &tls) != SAMPLE_EXIT_OK)
 		return NDX_E_INVALID_PARAMETER;
 	ndx_session_attr_init(&attr);
 	attr.variant = place->negotiation.variant;
@@ -41,6 +41,7 @@ static enum ndx_status make_session(const struct place *place, const struct end 
 	attr.attempts = place->options->attempts;
 	attr.stage_timeout_ms = place->options->timeout_ms;
 	attr.tls = tls.attr;
+	attr.allow_plaintext = place->options->tls.allow_plaintext;
 	return ndx_session_create(&attr, out);
 }
 

@@ -102,19 +102,7 @@ int main(int argc, char **argv)
 		{"--keepalive", "MS",
 	         "idle time after which a silent peer is dead, 0: never (10000)",
 	         .number = &o.keepalive_ms, .min = 0, .max = 1u << 30},
-		{"--tls-cert", "FILE", "own certificate in PEM: sessions speak TLS 1.3 only",
-	         .text = &o.tls_cert},
-		{"--tls-key", "FILE", "its key in PEM; nobody else may read the file",
-	         .text = &o.tls_key},
-		{"--tls-ca", "FILE", "CAs in PEM, of which the peer's certificate must be",
-	         .text = &o.tls_ca},
-		{"--tls-psk", "FILE", "pre-shared keys, a line \"identity:hexadecimal key\" each",
-	         .text = &o.tls_psk},
-		{"--tls-verify", "required|optional|none", "the peer's certificate (required)",
-	         .text = &o.tls_verify},
-		{"--tls-name", "NAME",
-	         "client: the server's (its host); server: NAME,... of clients (any)",
-	         .text = &o.tls_name},
+		SAMPLE_TLS_OPTIONS(o.tls),
 		{"--history", NULL, "client: print what the session went through",
 	         .flag = &o.history},
 		{"--verbose", NULL, "the library's log on stderr", .flag = &o.verbose},
@@ -128,7 +116,7 @@ int main(int argc, char **argv)
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.max_operands = 2,
 	};
-	struct tls_choice tls;
+	struct sample_tls_choice tls;
 	enum sample_role role;
 	int rc;
 
@@ -138,7 +126,7 @@ int main(int argc, char **argv)
 		return sessions_main(argc - 1, argv + 1);
 	if (!sample_parse_role(&program, argc, argv, &role, &o.address, &rc))
 		return rc;
-	rc = tls_choose(&o, role == SAMPLE_SERVER, &tls);
+	rc = sample_tls_choose("ndx-negotiate", &o.tls, role == SAMPLE_SERVER, &tls);
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
 	if (o.verbose)

@@ -10,10 +10,10 @@
 #include <ndx/ndx.h>
 #include <ndx/negotiation_server.h>
 #include <ndx/session.h>
-#include <ndx/tls.h>
 
 #include "sample_both.h"
 #include "sample_negotiation.h"
+#include "sample_tls.h"
 
 /**
  * Call before any other thread exists: from now on the first SIGINT or SIGTERM acts like
@@ -39,13 +39,8 @@ struct negotiate_options {
 	const char *settings; /* parameters of the variant */
 	const char *plugins;
 	const char *port_file;
-	const char *control;  /* server: path of the control socket, or NULL */
-	const char *tls_cert; /* files in PEM */
-	const char *tls_key;
-	const char *tls_ca;
-	const char *tls_psk;    /* file of "identity:key" */
-	const char *tls_verify; /* a word; NULL: required */
-	const char *tls_name;   /* client: the server's; server: the clients', separated by ',' */
+	const char *control; /* server: path of the control socket, or NULL */
+	struct sample_tls tls;
 	uint32_t messages;
 	uint32_t size;
 	uint32_t count; /* server: sessions to serve, 0: no limit */
@@ -55,19 +50,6 @@ struct negotiate_options {
 	bool history;
 	bool verbose;
 };
-
-/** What the options say of TLS. */
-#define TLS_NAMES_MOST 16
-struct tls_choice {
-	const struct ndx_tls_attr *attr; /* NULL: plaintext */
-	struct ndx_tls_attr own;
-	char text[1024];
-	const char *names[TLS_NAMES_MOST];
-	size_t count;
-};
-
-/** Keep @p choice until the session or server is created. */
-int tls_choose(const struct negotiate_options *options, bool server, struct tls_choice *choice);
 
 /** Waits check stop_flag() after each of these periods. */
 #define WAIT_SLICE_MS 200u

@@ -124,9 +124,9 @@ static int listen_at(struct service *service, struct ndx_negotiation_server **ou
 {
 	const struct negotiate_options *o = service->place.options;
 	struct ndx_negotiation_server_attr attr;
-	struct tls_choice tls;
+	struct sample_tls_choice tls;
 	enum ndx_status st;
-	const int rc = tls_choose(o, true, &tls);
+	const int rc = sample_tls_choose(WHO, &o->tls, true, &tls);
 
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
@@ -136,6 +136,7 @@ static int listen_at(struct service *service, struct ndx_negotiation_server **ou
 	attr.variant_count = 1;
 	attr.stage_timeout_ms = o->timeout_ms;
 	attr.tls = tls.attr;
+	attr.allow_plaintext = o->tls.allow_plaintext;
 	attr.plugin_warn_ms = 60000; /* `staged` transfers the data */
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = service};

@@ -102,6 +102,7 @@ int main(int argc, char **argv)
 	         .flag = &o.negotiated},
 		{"--variant", "PLUGIN/VARIANT", "of --negotiated (that of roce for the adapter)",
 	         .text = &o.variant},
+		SAMPLE_TLS_OPTIONS(o.tls),
 		{"--wait", NULL, "sleep until there is a result instead of polling",
 	         .flag = &o.wait},
 		{"--timeout", "MS", "for an answer of any kind (10000)", .number = &o.timeout_ms,
@@ -128,6 +129,8 @@ int main(int argc, char **argv)
 
 	if (!sample_parse_role(&program, argc, argv, &role, &o.address, &rc))
 		return rc;
+	if (!o.negotiated && sample_tls_given(&o.tls))
+		return sample_usage(&program, "--tls-... and --allow-plaintext need --negotiated");
 	o.progress = !quiet;
 	if (o.size == 0)
 		o.size = role == SAMPLE_SERVER && !o.negotiated ? 1u << 20 : 4096;

@@ -15,6 +15,7 @@
 #include "sample_negotiation.h"
 #include "sample_options.h"
 #include "sample_report.h"
+#include "sample_tls.h"
 
 static int open_variant(const struct end *end, struct sample_negotiation *n)
 {
@@ -55,9 +56,13 @@ static int run_session(struct end *end, struct negotiated *n)
 {
 	const char *const servers[] = {end->options->address};
 	struct ndx_peer_description peer;
+	struct sample_tls_choice tls;
 	struct ndx_session_attr attr;
 	enum ndx_status st;
+	const int rc = sample_tls_choose(end->who, &end->options->tls, false, &tls);
 
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	ndx_session_attr_init(&attr);
 	attr.variant = n->negotiation.variant;
 	attr.servers = servers;
@@ -66,6 +71,8 @@ static int run_session(struct end *end, struct negotiated *n)
 	attr.qp = end->qp;
 	attr.memory = describe(end);
 	attr.stage_timeout_ms = end->options->timeout_ms;
+	attr.tls = tls.attr;
+	attr.allow_plaintext = end->options->tls.allow_plaintext;
 	st = ndx_session_create(&attr, &n->session);
 	if (st != NDX_OK)
 		return sample_failed(end->who, st, "make a session");
@@ -174,12 +181,18 @@ static int listen_at(struct service *service, struct ndx_variant **variant,
 {
 	const struct reqresp_options *o = service->end.options;
 	struct ndx_negotiation_server_attr attr;
+	struct sample_tls_choice tls;
 	enum ndx_status st;
+	const int rc = sample_tls_choose(service->end.who, &o->tls, true, &tls);
 
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	ndx_negotiation_server_attr_init(&attr);
 	attr.address = o->address != NULL ? o->address : "[::]:0";
 	attr.variants = variant;
 	attr.variant_count = 1;
+	attr.tls = tls.attr;
+	attr.allow_plaintext = o->tls.allow_plaintext;
 	attr.plugin_warn_ms = 60u * 60 * 1000; /* `staged` lasts as long as a visit */
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = service};

@@ -12,6 +12,7 @@
 
 #include "sample_address.h"
 #include "sample_both.h"
+#include "sample_tls.h"
 
 /** Set by SIGINT and SIGTERM, and by `both` when its client has failed. */
 extern atomic_bool reqresp_stop;
@@ -35,9 +36,10 @@ struct reqresp_options {
 	uint32_t slots;   /* server: requests that it can receive at once */
 	uint32_t timeout_ms;
 	uint32_t keepalive_ms;
-	const char *variant; /* negotiated: PLUGIN/VARIANT, or NULL for the adapter's default */
-	bool negotiated;     /* connect by a session instead of by the connection manager */
-	bool wait;           /* sleep for results instead of polling */
+	const char *variant;   /* negotiated: PLUGIN/VARIANT, or NULL for the adapter's default */
+	struct sample_tls tls; /* negotiated */
+	bool negotiated;       /* connect by a session instead of by the connection manager */
+	bool wait;             /* sleep for results instead of polling */
 	bool progress;
 	bool verbose;
 	bool stats; /* print a snapshot at the end */

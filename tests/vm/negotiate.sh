@@ -11,12 +11,13 @@ server_limit=60
 
 # client OPTION...: a client of the running server
 client() {
-	timeout 40 ndx-negotiate client "$server_address" --adapter verbs:rxe0 "$@" \
+	timeout 40 ndx-negotiate client "$server_address" --adapter verbs:rxe0 --allow-plaintext "$@" \
 		>"$work/client.log" 2>&1
 }
 
 moves_data() {
-	server_start "$work" ndx-negotiate server "$1" --adapter verbs:rxe1 --count 2 || return 1
+	server_start "$work" ndx-negotiate server "$1" --adapter verbs:rxe1 --allow-plaintext \
+		--count 2 || return 1
 	client --messages 50 || return 1
 	grep -q '50 messages of 4096 bytes each way, 50 writes, 50 reads: 0 wrong' "$work/client.log" &&
 		grep -q 'negotiated by roce/verbs-rc' "$work/client.log" || return 1
@@ -27,9 +28,10 @@ moves_data() {
 
 # The same session and plugin over libfabric, which has a connection manager.
 libfabric_moves_data() {
-	server_start "$work" ndx-negotiate server "$1" --adapter 'ofi:verbs?iface=v1' --count 1 || return 1
-	timeout 40 ndx-negotiate client "$server_address" --adapter 'ofi:verbs?iface=v0' --messages 50 \
-		>"$work/client.log" 2>&1 || return 1
+	server_start "$work" ndx-negotiate server "$1" --adapter 'ofi:verbs?iface=v1' --allow-plaintext \
+		--count 1 || return 1
+	timeout 40 ndx-negotiate client "$server_address" --adapter 'ofi:verbs?iface=v0' \
+		--allow-plaintext --messages 50 >"$work/client.log" 2>&1 || return 1
 	server_end || return 1
 	grep -q 'negotiated by roce/fabric-msg' "$work/client.log" &&
 		grep -q '0 wrong; end of connection: graceful' "$work/server.log"
@@ -37,9 +39,10 @@ libfabric_moves_data() {
 
 # Over TCP the two ends reach each other; the GID that the client has to use is of the other family.
 families_differ() {
-	server_start "$work" ndx-negotiate server '[fd09::2]:0' --adapter verbs:rxe1 --count 1 || return 1
+	server_start "$work" ndx-negotiate server '[fd09::2]:0' --adapter verbs:rxe1 --allow-plaintext \
+		--count 1 || return 1
 	timeout 40 ndx-negotiate client "$server_address" --adapter 'verbs:rxe0?gid=1' \
-		>"$work/client.log" 2>&1 && return 1
+		--allow-plaintext >"$work/client.log" 2>&1 && return 1
 	server_end
 	grep -q 'the GID here is of an IPv4 address, there of an IPv6' "$work/client.log"
 }
@@ -48,9 +51,9 @@ families_differ() {
 # goodbye.
 answers() {
 	server_start "$work" ndx-reqresp server 10.9.0.2:0 --negotiated --adapter verbs:rxe1 --count 1 \
-		--wait || return 1
+		--allow-plaintext --wait || return 1
 	timeout 40 ndx-reqresp client "$server_address" --negotiated --adapter verbs:rxe0 --wait --quiet \
-		--requests 300 >"$work/client.log" 2>&1 || return 1
+		--allow-plaintext --requests 300 >"$work/client.log" 2>&1 || return 1
 	server_end || return 1
 	grep -q '300 verified, 0 wrong' "$work/client.log" &&
 		grep -q 'disconnected: graceful, both sides said goodbye' "$work/client.log" &&
@@ -59,7 +62,8 @@ answers() {
 
 # A killed process sends no goodbye: the peer must report an abort.
 killed() {
-	server_start "$work" ndx-negotiate server 10.9.0.2:0 --adapter verbs:rxe1 --count 1 || return 1
+	server_start "$work" ndx-negotiate server 10.9.0.2:0 --adapter verbs:rxe1 --allow-plaintext \
+		--count 1 || return 1
 	client --messages 1000000 &
 	busy=$!
 	# The client prints the agreement when data begin to move.

@@ -44,9 +44,10 @@ session() {
 	NDX_PLUGIN_PATH=$server_plugins
 	export NDX_PLUGIN_PATH
 	server_start "$work" ndx-negotiate server "$address" --adapter "$server_adapter" --count 1 \
-		--timeout "$patience" || return
+		--allow-plaintext --timeout "$patience" || return
 	NDX_PLUGIN_PATH=$client_plugins timeout 30 ndx-negotiate client "$server_address" \
-		--adapter "$client_adapter" --messages 2 --timeout "$patience" >"$work/client.log" 2>&1
+		--adapter "$client_adapter" --allow-plaintext --messages 2 --timeout "$patience" \
+		>"$work/client.log" 2>&1
 	echo $? >"$work/client.status"
 	server_end
 	echo $? >"$work/server.status"

@@ -23,7 +23,7 @@ socklen_t ndxp_sockaddr_len(const struct sockaddr_storage *address) NDXP_SHARED;
 uint16_t ndxp_sockaddr_port(const struct sockaddr_storage *address) NDXP_SHARED;
 void ndxp_sockaddr_set_port(struct sockaddr_storage *address, uint16_t port) NDXP_SHARED;
 bool ndxp_sockaddr_is_any(const struct sockaddr_storage *address);
-bool ndxp_sockaddr_is_loopback(const struct sockaddr_storage *address);
+bool ndxp_sockaddr_is_loopback(const struct sockaddr_storage *address) NDXP_SHARED;
 /* Whether the addresses are equal; ports and scopes do not count. */
 bool ndxp_sockaddr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 /* Choose the own address by which a peer that was reached from `near` can reach this host: `near`

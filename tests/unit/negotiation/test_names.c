@@ -218,6 +218,7 @@ static enum ndx_status serve(struct rig *r, const char *address,
 	attr.address = address;
 	attr.variants = &r->variant;
 	attr.variant_count = 1;
+	attr.allow_plaintext = true;
 	st = ndx_negotiation_server_create(&attr, server);
 	if (st != NDX_OK)
 		return st;

@@ -341,6 +341,19 @@ void log_says(const char *one, const char *two)
 		fail_msg("no record has \"%s\" and \"%s\":\n%s", one, two, heard.text);
 }
 
+unsigned log_count(const char *text)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&heard.lock);
+	for (const char *at = heard.text; (at = strstr(at, text)) != NULL; count++) {
+		at = strchr(at, '\n');
+		assert_non_null(at);
+	}
+	pthread_mutex_unlock(&heard.lock);
+	return count;
+}
+
 void log_end(void)
 {
 	ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);

@@ -57,6 +57,8 @@ struct ndx_session *tls_session(struct rig *r, const char *address, const struct
 void log_begin(void);
 /* Wait for a record with both. */
 void log_says(const char *one, const char *two);
+/* How many records have this so far. */
+unsigned log_count(const char *text);
 void log_end(void);
 
 /* Between client and server. */
