@@ -39,6 +39,7 @@ void dialogue_fini(struct dialogue *x)
 		plugin_leave(x->variant->plugin);
 	}
 	variant_put(x->variant);
+	binding_forget(&x->binding);
 	free(x->in);
 	free(x->out);
 }
@@ -104,6 +105,8 @@ static void begin_stage(struct dialogue *x)
 	x->announced = false;
 	x->peer_connects = false;
 	x->stage_ns = ndxp_now_ns();
+	if (x->view.stage == NDX_STAGE_INFO)
+		binding_begin(&x->binding);
 	x->next = x->view.stage == NDX_STAGE_VALIDATE ? DIALOGUE_CONNECT : DIALOGUE_CALL;
 }
 
@@ -254,6 +257,8 @@ static void take_reply(struct dialogue *x, enum ndx_status st, struct ndx_exchan
 		            "the peer has completed the stage, this side wants more of it");
 		return;
 	}
+	if (x->view.stage == NDX_STAGE_INFO)
+		binding_add(&x->binding, x->view.role, x->out + FRAME_HEADER, reply->length);
 	x->no_proof = x->no_proof || reply->no_proof;
 	x->own_completed = reply->completed;
 	f.flags = reply->completed ? FRAME_COMPLETED : 0;
@@ -291,6 +296,11 @@ static bool proves(const struct dialogue *x)
 	        (x->own.mailbox_rkey != 0 && x->peer.mailbox_rkey != 0));
 }
 
+static enum ndx_role peer_role(const struct dialogue *x)
+{
+	return x->view.role == NDX_ROLE_CLIENT ? NDX_ROLE_SERVER : NDX_ROLE_CLIENT;
+}
+
 void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *text)
 {
 	struct frame f = {.type = FRAME_VALIDATE, .stage = NDX_STAGE_VALIDATE};
@@ -300,12 +310,17 @@ void dialogue_connected(struct dialogue *x, enum ndx_status status, const char *
 		dialogue_fail(x, NDX_LAYER_PROVIDER, status, true, text);
 		return;
 	}
-	if (!make_out(x, FRAME_VALIDATE_SIZE))
+	if (!make_out(x, FRAME_VALIDATE_SIZE + FRAME_MAC_SIZE))
 		return;
 	agree_identity(&x->own, v.own);
 	agree_identity(&x->peer, v.peer);
 	f.flags = proves(x) ? FRAME_PROVES : 0;
 	f.length = frame_write_validate(x->out + FRAME_HEADER, &v);
+	if (!binding_seal(&x->binding, x->view.role, &f, x->out + FRAME_HEADER)) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_INTERNAL_ERROR, true,
+		              "the queue pair cannot be bound to the channel of TLS");
+		return;
+	}
 	frame_write_header(x->out, &f);
 	x->out_length = FRAME_HEADER + f.length;
 	x->own_completed = true;
@@ -385,6 +400,8 @@ static void receive_data(struct dialogue *x, const struct frame *f)
 		              "the peer's message is not of this stage and round");
 		return;
 	}
+	if (x->view.stage == NDX_STAGE_INFO)
+		binding_add(&x->binding, peer_role(x), f->payload, f->length);
 	x->peer_round++;
 	x->peer_completed = (f->flags & FRAME_COMPLETED) != 0;
 	if (x->own_completed) {
@@ -458,6 +475,11 @@ static void receive_validate(struct dialogue *x, const struct frame *f)
 	}
 	if (!frame_parse_validate(f, &v, &why)) {
 		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true, why);
+		return;
+	}
+	why = binding_find_fault(&x->binding, peer_role(x), f);
+	if (why != NULL) {
+		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_CONNECTION_REFUSED, true, why);
 		return;
 	}
 	agree_identity(&x->own, own);

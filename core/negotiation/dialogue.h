@@ -13,6 +13,7 @@
 
 #include <ndx/session.h>
 
+#include "binding.h"
 #include "frame.h"
 #include "history.h"
 #include "plugins.h"
@@ -51,6 +52,7 @@ struct dialogue {
 	struct ndx_peer_description own;
 	struct ndx_peer_description peer;
 	struct ndx_agreement agreed;
+	struct binding binding; /* of the queue pair to the channel; set by the driver */
 	bool begun;
 	bool agreement_known;
 	bool own_completed;

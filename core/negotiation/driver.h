@@ -186,6 +186,8 @@ enum driver_io driver_drain(struct ndx_session *s);
 bool driver_secure(struct ndx_session *s, struct tls_context *c, const char *server);
 /* The session's channel is lost because of TLS, see `io_text`, and not because of the socket. */
 bool driver_tls_failed(const struct ndx_session *s);
+/* The dialogue begins, or goes on, over the channel: bind its queue pair to the channel. */
+bool driver_bind(struct ndx_session *s);
 /* After a receive or a send: log the end of the handshake. */
 void driver_note_tls(struct driver *d);
 

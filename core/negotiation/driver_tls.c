@@ -20,6 +20,14 @@ bool driver_tls_failed(const struct ndx_session *s)
 	return s->driver.tls != NULL && tls_has_failed(s->driver.tls);
 }
 
+bool driver_bind(struct ndx_session *s)
+{
+	struct binding *b = &s->dialogue.binding;
+
+	b->bound = s->driver.tls != NULL;
+	return !b->bound || tls_export(s->driver.tls, b->key);
+}
+
 void driver_note_tls(struct driver *d)
 {
 	const struct ndx_session *s = container_of(d, struct ndx_session, driver);

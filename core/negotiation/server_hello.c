@@ -84,7 +84,7 @@ static void resume(struct client *c, struct client *from)
 	driver_take_ahead(&c->session, other); /* `from` is freed later, by a job */
 	c->session.driver.tls = tls;
 	c->session.driver.secured = tls != NULL;
-	if (!attached || !send_welcome(c, FRAME_RESUMED)) {
+	if (!attached || !driver_bind(&c->session) || !send_welcome(c, FRAME_RESUMED)) {
 		if (client_fail(c, NDX_E_CONNECTION_ABORTED, "its second transport broke, too"))
 			driver_go_soon(&c->session);
 		return;
@@ -110,6 +110,8 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 	dialogue_limit(d, hello->max_message);
 	c->talking = true;
 	session_set_state(&c->session, NDX_SESSION_EXCHANGING);
+	if (!driver_bind(&c->session))
+		return client_fail(c, NDX_E_NO_MEMORY, "no key of the channel of TLS");
 	c->session.deadline_ns = ndxp_deadline(c->server->attr.session_timeout_ms);
 	c->session.driver.phase = DRIVER_ACTIVE;
 	if (!send_welcome(c, 0))

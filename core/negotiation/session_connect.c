@@ -464,6 +464,9 @@ static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f
 
 static bool reached(struct ndx_session *s)
 {
+	if (!driver_bind(s))
+		return attempt_failed(s, NDX_LAYER_TRANSPORT, NDX_E_NO_MEMORY,
+		                      "no key of the channel of TLS");
 	record_attempt(s, NDX_OK);
 	s->reach.at = REACH_DONE;
 	pthread_mutex_lock(&s->lock);

@@ -249,6 +249,15 @@ bool tls_has_bytes(const struct tls *t)
 	return !t->failed && SSL_has_pending(t->ssl) == 1;
 }
 
+bool tls_export(struct tls *t, uint8_t key[TLS_EXPORTED])
+{
+	static const char label[] = "EXPORTER-ndx-validate";
+
+	ERR_clear_error();
+	return t->ready && SSL_export_keying_material(t->ssl, key, TLS_EXPORTED, label,
+	                                              sizeof(label) - 1, NULL, 0, 0) == 1;
+}
+
 bool tls_is_ready(const struct tls *t)
 {
 	return t->ready;

@@ -51,6 +51,10 @@ void tls_shut(struct tls *t);
 /* The time for the handshake is over. From now on as after a failure. */
 void tls_give_up(struct tls *t);
 
+/* A key that the two ends of the channel have, and no other (RFC 8446, 7.5). After the handshake. */
+#define TLS_EXPORTED 32u
+bool tls_export(struct tls *t, uint8_t key[TLS_EXPORTED]);
+
 bool tls_is_ready(const struct tls *t);
 bool tls_has_failed(const struct tls *t);
 /* Why the channel is lost; "": the transport ended. */

@@ -49,7 +49,7 @@ static bool fits(uint8_t type, uint8_t stage, uint8_t flags, const char **why)
 {
 	static const uint8_t allowed[] = {
 		[FRAME_HELLO] = FRAME_RESUMED,   [FRAME_WELCOME] = FRAME_RESUMED,
-		[FRAME_DATA] = FRAME_COMPLETED,  [FRAME_VALIDATE] = FRAME_PROVES,
+		[FRAME_DATA] = FRAME_COMPLETED,  [FRAME_VALIDATE] = FRAME_PROVES | FRAME_BOUND,
 		[FRAME_GOODBYE] = FRAME_ABORTED, [FRAME_PROOF] = FRAME_UNCONNECTED,
 	};
 
@@ -193,7 +193,9 @@ bool frame_parse_error(const struct frame *f, struct frame_error *out, const cha
 
 bool frame_parse_validate(const struct frame *f, struct frame_validate *out, const char **why)
 {
-	if (!has_length(f, FRAME_VALIDATE_SIZE, why))
+	const uint32_t mac = (f->flags & FRAME_BOUND) != 0 ? FRAME_MAC_SIZE : 0;
+
+	if (!has_length(f, FRAME_VALIDATE_SIZE + mac, why))
 		return false;
 	out->agreed.kind = ndxp_get_be32(f->payload);
 	out->agreed.mtu = ndxp_get_be32(f->payload + 4);

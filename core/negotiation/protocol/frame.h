@@ -38,6 +38,7 @@ enum frame_type {
 #define FRAME_ABORTED 0x04u     /* GOODBYE: the connection is broken */
 #define FRAME_PROVES 0x08u      /* VALIDATE: the sender proves the path if the receiver does, too */
 #define FRAME_UNCONNECTED 0x10u /* PROOF: the sender's queue pair has not become connected */
+#define FRAME_BOUND 0x20u       /* VALIDATE: a MAC binds the queue pair to the channel of TLS */
 
 struct frame {
 	enum frame_type type;
@@ -101,6 +102,8 @@ struct frame_validate {
 	uint8_t peer[16]; /* the receiver's end, as described to the sender */
 };
 #define FRAME_VALIDATE_SIZE 48u
+/* With FRAME_BOUND a MAC follows, see binding.h; the receiver's to check. */
+#define FRAME_MAC_SIZE 32u
 
 /* PROOF: enum ndx_spi_proved of each direction, at the sender of the frame. */
 struct frame_proof {
