@@ -64,6 +64,19 @@ struct ndx_negotiation_server_events {
 	void *arg;
 };
 
+/** A variant that a principal may use; see `grants` of struct ndx_negotiation_server_attr. */
+struct ndx_variant_grant {
+	const char *plugin;  /**< its name */
+	const char *variant; /**< its name; NULL: all of the plugin's */
+	/**
+	 * Either a name that the client's certificate has as subject alternative name, as in
+	 * `peer_names` of struct ndx_tls_attr, ...
+	 */
+	const char *name;
+	const char *psk_identity; /**< ... or the identity of the client's pre-shared key */
+	void *reserved[4];        /**< NULL */
+};
+
 /** Attributes of a server. Call ndx_negotiation_server_attr_init() first. */
 struct ndx_negotiation_server_attr {
 	size_t size; /**< set by ndx_negotiation_server_attr_init() */
@@ -109,6 +122,30 @@ struct ndx_negotiation_server_attr {
 	 * host that reaches the port gets a session. Default false.
 	 */
 	bool allow_plaintext;
+	/**
+	 * Connections of one address that have not said hello yet, TLS handshakes included; further
+	 * ones are closed. An address of IPv6 stands for its network of 64 bits, except a
+	 * link-local one. 0: no limit. Default 1024.
+	 */
+	uint32_t max_waiting_per_address;
+	/**
+	 * Limits of one principal: of the clients whose certificates have the same names, or that
+	 * have the same pre-shared key, or, as one principal, that have neither. A client beyond a
+	 * limit is refused, and the log names the principal. Without TLS there are no principals
+	 * and these limits have no effect. 0: no limit. Default 1024 sessions.
+	 */
+	uint32_t max_sessions_per_principal;
+	uint32_t max_queue_pairs_per_principal; /**< that `open` has given. Default 1024 */
+	uint32_t reserved;                      /**< 0 */
+	/** Bytes that `open` has described (`memory` of the resources). Default 0 */
+	uint64_t max_memory_per_principal;
+	/**
+	 * Which principals may use which variants; at most 4096, copied. A client whose principal
+	 * has no grant for the variant that it asks for is refused (NDX_E_NOT_SUPPORTED). Needs
+	 * `tls`. `grant_count` 0: every client may use every variant of `variants`.
+	 */
+	const struct ndx_variant_grant *grants;
+	size_t grant_count;
 };
 
 /** `size` of struct ndx_negotiation_server_attr in version 0.1; the smallest that is accepted. */
@@ -128,7 +165,7 @@ static inline void ndx_negotiation_server_attr_init(struct ndx_negotiation_serve
 struct ndx_negotiation_server_stats {
 	size_t size;       /**< the caller sets sizeof(struct ndx_negotiation_server_stats) */
 	uint64_t accepted; /**< connections accepted */
-	/** Sessions refused: too many, no such variant, or `open` failed. */
+	/** Sessions refused: too many, no such variant, not allowed, or `open` failed. */
 	uint64_t refused;
 	uint64_t without_hello; /**< connections without a valid hello message */
 	uint64_t completed;     /**< sessions that reached the end of stage ready */
@@ -136,6 +173,11 @@ struct ndx_negotiation_server_stats {
 	uint64_t resumed;       /**< sessions that got a new transport during a stage */
 	uint32_t alive;         /**< sessions at present */
 	uint32_t threads;       /**< threads of the pool at present */
+	/* These are part of `refused`: */
+	uint64_t refused_addresses;  /**< connections beyond max_waiting_per_address */
+	uint64_t refused_principals; /**< sessions beyond a limit of their principal */
+	uint64_t refused_variants;   /**< sessions without a grant for the variant */
+	uint64_t refused_identities; /**< to go on with a session of another identity */
 };
 
 /** `size` of struct ndx_negotiation_server_stats in version 0.1; the smallest that is accepted. */

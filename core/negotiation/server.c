@@ -28,6 +28,9 @@ static const struct ndx_negotiation_server_attr attr_defaults = {
 	.max_message = 65536,
 	.max_rounds = 64,
 	.max_history = 16,
+	.max_waiting_per_address = 1024,
+	.max_sessions_per_principal = 1024,
+	.max_queue_pairs_per_principal = 1024,
 };
 
 void ndx_negotiation_server_attr_init_sized(struct ndx_negotiation_server_attr *attr, size_t size)
@@ -53,6 +56,8 @@ static enum ndx_status check_attr(const struct ndx_negotiation_server_attr *a)
 		fault = "max_message must be 512 to 1048576";
 	else if (a->hello_timeout_ms == 0 || a->stage_timeout_ms == 0 || a->session_timeout_ms == 0)
 		fault = "a time-out is 0";
+	else if (a->reserved != 0)
+		fault = "reserved is not 0";
 	if (fault != NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_negotiation_server_create: %s", fault);
 	for (size_t i = 0; i < a->variant_count; i++)
@@ -117,6 +122,7 @@ static void server_free(void *arg)
 	struct ndx_negotiation_server *server = arg;
 
 	drop_variants(server);
+	server_drop_grants(server);
 	tls_context_free(server->tls);
 	(void)pthread_cond_destroy(&server->empty);
 	(void)pthread_mutex_destroy(&server->lock);
@@ -170,10 +176,13 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	st = keep_variants(server);
 	if (st != NDX_OK)
 		goto fail_variants;
-	if (own.tls != NULL)
+	st = server_keep_grants(server);
+	if (st == NDX_OK && own.tls != NULL)
 		st = tls_context_create(own.tls, NDX_ROLE_SERVER, "ndx_negotiation_server_create",
 		                        &server->tls);
 	server->attr.tls = NULL;
+	server->attr.grants = NULL;
+	budgets_begin(server);
 	if (st == NDX_OK)
 		st = server_listen(server);
 	if (st != NDX_OK)
@@ -194,6 +203,7 @@ fail_watch:
 fail_engine:
 	server_unlisten(server);
 fail_listen:
+	server_drop_grants(server);
 	tls_context_free(server->tls);
 	drop_variants(server);
 fail_variants:

@@ -10,6 +10,7 @@
 #include <ndx/spi/container_of.h>
 #include <ndx/spi/list.h>
 #include <ndx/spi/loop.h>
+#include "budget.h"
 #include "session.h"
 
 /* A client that has connected: its session, in the role of the server. */
@@ -24,8 +25,11 @@ struct client {
 	bool idle;    /* after stage ready: between two stages, with the timer for that set */
 	bool leaving; /* idle, and had nothing left to do when its timer expired */
 	/* For the pool, while a task is there: */
-	bool opened; /* `open` succeeded, so `closed` must be called */
-	int staged;  /* the latest stage that was reported to the consumer */
+	bool opened;                  /* `open` succeeded, so `closed` must be called */
+	int staged;                   /* the latest stage that was reported to the consumer */
+	bool over_budget;             /* the failure is that of a limit of the principal */
+	struct tls_identity identity; /* from hello on */
+	struct budget_share share;
 	char address[64];
 	struct sockaddr_storage near; /* own address of its first transport */
 	/* Since when the session is idle, waits for a transport, or ends: */
@@ -55,7 +59,9 @@ struct server_log_limit {
 struct ndx_negotiation_server {
 	struct ndx_negotiation_server_attr attr;
 	struct ndx_variant **variants;
-	struct tls_context *tls; /* NULL: plaintext */
+	struct tls_context *tls;          /* NULL: plaintext */
+	struct ndx_variant_grant *grants; /* copies */
+	struct budgets budgets;
 	struct engine engine;
 	struct server_port ports[SERVER_PORTS_MOST];
 	unsigned port_count;
@@ -116,6 +122,12 @@ void client_stop(struct client *c);
 
 /* server_view.c; loop thread: the client is about to leave the list of clients. */
 void server_pass(struct client *c);
+
+/* server_grants.c: check and copy the table of the attributes; whether it, if there is one, grants
+ * the variant to the client. */
+enum ndx_status server_keep_grants(struct ndx_negotiation_server *server);
+void server_drop_grants(struct ndx_negotiation_server *server);
+bool server_grants(const struct client *c, const struct ndx_variant *v);
 
 /* server_hello.c; loop thread: handle the first frame. False: the client is gone. */
 bool client_hello(struct client *c, const struct frame *f);

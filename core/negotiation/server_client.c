@@ -276,6 +276,9 @@ static struct client *client_new(struct ndx_negotiation_server *server,
 void client_accept(struct ndx_negotiation_server *server, int fd,
                    const struct sockaddr_storage *from)
 {
+	struct budget_share share = {.address = NULL};
+	char text[NDXP_SOCKADDR_TEXT];
+	char why[BUDGET_TEXT];
 	struct client *c;
 
 	if (server_is_full(server)) {
@@ -287,13 +290,23 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 		ndxp_fd_close(fd);
 		return;
 	}
-	c = client_new(server, from);
-	if (c == NULL) {
-		log_error(0, "negotiation server: no memory for a client");
+	if (!budget_wait(server, from, &share, why)) {
+		if (server_may_log(server))
+			log_warn(0, "negotiation server: client %s is refused: %s",
+			         ndxp_sockaddr_text(from, text), why);
 		ndxp_fd_close(fd);
 		server_gone(server);
 		return;
 	}
+	c = client_new(server, from);
+	if (c == NULL) {
+		log_error(0, "negotiation server: no memory for a client");
+		budget_heard(server, &share);
+		ndxp_fd_close(fd);
+		server_gone(server);
+		return;
+	}
+	c->share = share;
 	describe_near(fd, &c->near);
 	ndxp_list_add(&server->clients, &c->node);
 	server->listed++;

@@ -22,6 +22,7 @@ void client_finish(struct client *c)
 	const bool failed = c->talking && s->dialogue.next == DIALOGUE_FAILED;
 
 	server_pass(c);
+	budget_heard(server, &c->share);
 	ndxp_list_remove(&c->node);
 	if (failed)
 		server_count(server, &server->stats.failed);
@@ -79,9 +80,11 @@ bool client_report_failure(struct client *c)
 
 	if (d->tell)
 		io->last_length = dialogue_error_frame(d, io->last_words);
-	log_warn(0, "session %llu of %s: stage %s, round %u: %s: %s",
-	         (unsigned long long)c->session.id, c->address, frame_stage_name(d->error.stage),
-	         d->error.round, ndx_status_name(d->error.status), d->error.text);
+	if (!c->over_budget || server_may_log(c->server))
+		log_warn(0, "session %llu of %s: stage %s, round %u: %s: %s",
+		         (unsigned long long)c->session.id, c->address,
+		         frame_stage_name(d->error.stage), d->error.round,
+		         ndx_status_name(d->error.status), d->error.text);
 	return client_end(c);
 }
 
@@ -90,6 +93,9 @@ void client_lost(struct client *c)
 	struct dialogue *d = &c->session.dialogue;
 	const bool between = d->next == DIALOGUE_IDLE;
 
+	if (driver_tls_failed(&c->session))
+		log_warn(0, "session %llu of %s: %s", (unsigned long long)c->session.id, c->address,
+		         tls_why(c->session.driver.tls));
 	driver_detach(&c->session);
 	c->session.driver.last_length = 0;
 	if (!c->talking) {

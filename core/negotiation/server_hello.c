@@ -97,6 +97,41 @@ static void resume(struct client *c, struct client *from)
 	driver_call(&c->session);
 }
 
+/* Who the client is. In plaintext that is not known. */
+static bool identify(struct client *c)
+{
+	return c->session.driver.tls == NULL || tls_identify(c->session.driver.tls, &c->identity);
+}
+
+static bool refuse(struct client *c, uint64_t *counter, enum ndx_status st, const char *why)
+{
+	struct ndx_negotiation_server *server = c->server;
+
+	if (counter != NULL) {
+		server_count(server, &server->stats.refused);
+		server_count(server, counter);
+	}
+	return client_fail(c, st, why);
+}
+
+/* A cookie is no proof of identity: another peer that has it must not get the session, which waits
+ * for its own client. */
+static bool refuse_stranger(struct client *c, const struct client *owner)
+{
+	char why[240];
+
+	(void)snprintf(why, sizeof(why),
+	               "\"%.60s\" wants to go on with session %llu, which is of \"%.60s\": the "
+	               "identities differ",
+	               c->identity.name, (unsigned long long)owner->session.id,
+	               owner->identity.name);
+	if (server_may_log(c->server))
+		log_warn(0, "session %llu of %s: %s", (unsigned long long)c->session.id, c->address,
+		         why);
+	return refuse(c, &c->server->stats.refused_identities, NDX_E_CONNECTION_REFUSED,
+	              "the session to go on with is of another identity");
+}
+
 static bool begin_session(struct client *c, struct ndx_variant *variant,
                           const struct frame_hello *hello)
 {
@@ -119,6 +154,23 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 	return true;
 }
 
+/* The client may use the variant, and has a place left. */
+static bool admit(struct client *c, struct ndx_variant *variant, const struct frame_hello *hello)
+{
+	struct ndx_negotiation_server *server = c->server;
+	char why[BUDGET_TEXT];
+
+	if (!server_grants(c, variant)) {
+		(void)snprintf(why, sizeof(why), "\"%.80s\" has no grant for variant %s/%s",
+		               c->identity.name, ndx_variant_plugin_name(variant),
+		               ndx_variant_name(variant));
+		return refuse(c, &server->stats.refused_variants, NDX_E_NOT_SUPPORTED, why);
+	}
+	if (!budget_session(c, why))
+		return refuse(c, NULL, NDX_E_INSUFFICIENT_RESOURCES, why);
+	return begin_session(c, variant, hello);
+}
+
 bool client_hello(struct client *c, const struct frame *f)
 {
 	struct ndx_negotiation_server *server = c->server;
@@ -133,9 +185,14 @@ bool client_hello(struct client *c, const struct frame *f)
 		server_count(server, &server->stats.without_hello);
 		return client_fail(c, NDX_E_REMOTE_ERROR, fault);
 	}
+	budget_heard(server, &c->share);
+	if (!identify(c))
+		return client_fail(c, NDX_E_NO_MEMORY, "no memory for its identity");
 	variant = find_variant(server, &hello, why, sizeof(why));
 	if ((f->flags & FRAME_RESUMED) != 0)
 		other = find_session(server, c, hello.session);
+	if (other != NULL && !tls_is_same(&other->identity, &c->identity))
+		return refuse_stranger(c, other);
 	if (variant != NULL && other != NULL && other->session.attr.variant == variant) {
 		driver_consume(&c->session);
 		resume(other, c);
@@ -153,5 +210,5 @@ bool client_hello(struct client *c, const struct frame *f)
 		server_count(server, &server->stats.refused);
 		return client_fail(c, NDX_E_NOT_FOUND, why);
 	}
-	return begin_session(c, variant, &hello);
+	return admit(c, variant, &hello);
 }

@@ -37,6 +37,10 @@ static json_t *counters_of(struct base_json *j, const struct ndx_negotiation_ser
 	base_json_number(j, to, "completed", stats->completed);
 	base_json_number(j, to, "failed", stats->failed);
 	base_json_number(j, to, "resumed", stats->resumed);
+	base_json_number(j, to, "refused_addresses", stats->refused_addresses);
+	base_json_number(j, to, "refused_principals", stats->refused_principals);
+	base_json_number(j, to, "refused_variants", stats->refused_variants);
+	base_json_number(j, to, "refused_identities", stats->refused_identities);
 	return to;
 }
 
@@ -54,6 +58,10 @@ static json_t *limits_of(struct base_json *j, const struct ndx_negotiation_serve
 	base_json_number(j, to, "max_message", a->max_message);
 	base_json_number(j, to, "max_rounds", a->max_rounds);
 	base_json_number(j, to, "max_history", a->max_history);
+	base_json_number(j, to, "max_waiting_per_address", a->max_waiting_per_address);
+	base_json_number(j, to, "max_sessions_per_principal", a->max_sessions_per_principal);
+	base_json_number(j, to, "max_queue_pairs_per_principal", a->max_queue_pairs_per_principal);
+	base_json_number(j, to, "max_memory_per_principal", a->max_memory_per_principal);
 	return to;
 }
 

@@ -15,7 +15,7 @@ static void open_session(struct client *c)
 	struct ndx_session_attr *attr = &c->session.attr;
 	struct ndx_session_resources r = {.inbound_read_limit = 16, .outbound_read_limit = 16};
 	enum ndx_status st = NDX_OK;
-	char text[160];
+	char text[BUDGET_TEXT];
 
 	if (e->open != NULL)
 		st = e->open(e->arg, &c->session, &r);
@@ -26,6 +26,11 @@ static void open_session(struct client *c)
 		return;
 	}
 	c->opened = true;
+	if (!budget_resources(c, r.qp != NULL ? 1 : 0, r.memory.length, text)) {
+		c->over_budget = true;
+		dialogue_fail(d, NDX_LAYER_FRAMEWORK, NDX_E_INSUFFICIENT_RESOURCES, true, text);
+		return;
+	}
 	attr->connector = r.connector;
 	attr->qp = r.qp;
 	attr->memory = r.memory;
@@ -75,6 +80,7 @@ static void close_task(struct pool_task *task)
 
 	if (c->opened && e->closed != NULL)
 		e->closed(e->arg, &c->session);
+	budget_leave(c);
 	if (c->talking)
 		dialogue_fini(&c->session.dialogue);
 	history_fini(&c->session.history);

@@ -114,7 +114,7 @@ static enum ndx_status lose(struct tls *t)
  */
 static enum ndx_status judge(struct tls *t, int result)
 {
-	const int error = SSL_get_error(t->ssl, result);
+	const int error = t->restless ? SSL_ERROR_SSL : SSL_get_error(t->ssl, result);
 
 	switch (error) {
 	case SSL_ERROR_WANT_READ:
@@ -162,7 +162,7 @@ enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got)
 		ERR_clear_error();
 		result = SSL_read_ex(t->ssl, data, room, got);
 		note_ready(t);
-		if (result == 1)
+		if (result == 1 && !t->restless)
 			break;
 		st = judge(t, result);
 		if (st != NDX_OK && st != NDX_PENDING)

@@ -51,9 +51,40 @@ void tls_shut(struct tls *t);
 /* The time for the handshake is over. From now on as after a failure. */
 void tls_give_up(struct tls *t);
 
-/* A key that the two ends of the channel have, and no other (RFC 8446, 7.5). After the handshake. */
+/* A key that the two ends of the channel have, and no other (RFC 8446, 7.5). After the handshake.
+ */
 #define TLS_EXPORTED 32u
 bool tls_export(struct tls *t, uint8_t key[TLS_EXPORTED]);
+
+/* ---- tls_identity.c: who the peer is; after the handshake ---- */
+
+#define TLS_DIGEST 32u
+#define TLS_NAME 96u
+
+enum tls_proof {
+	TLS_NOTHING, /* of a channel in plaintext */
+	TLS_ANONYMOUS,
+	TLS_BY_CERTIFICATE,
+	TLS_BY_KEY,
+};
+
+struct tls_identity {
+	enum tls_proof kind;
+	uint8_t proof[TLS_DIGEST];     /* of the certificate, or of the key's identity */
+	uint8_t principal[TLS_DIGEST]; /* of all names of the certificate, or the same */
+	char name[TLS_NAME];           /* for people; printable */
+};
+
+/* False: no memory. */
+bool tls_identify(const struct tls *t, struct tls_identity *out);
+/* Whether they have proved the same: certificates are the same, not their names. */
+bool tls_is_same(const struct tls_identity *a, const struct tls_identity *b);
+/* Whether the peer's verified certificate has this name as a whole; whether the peer has the
+ * pre-shared key of this identity. */
+bool tls_has_name(const struct tls *t, const char *name);
+bool tls_has_key(const struct tls *t, const char *identity);
+
+/* ---- tls.c ---- */
 
 bool tls_is_ready(const struct tls *t);
 bool tls_has_failed(const struct tls *t);

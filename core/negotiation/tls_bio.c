@@ -18,7 +18,7 @@ static int read_socket(BIO *b, char *data, int room)
 	size_t got = 0;
 
 	BIO_clear_retry_flags(b);
-	if (data == NULL || room <= 0)
+	if (data == NULL || room <= 0 || t->restless)
 		return 0;
 	/* OpenSSL reads on by itself over messages without data: others have their turn, too. */
 	st = t->reads > 0 ? base_socket_receive(t->fd, data, (size_t)room, &got) : NDX_PENDING;

@@ -65,8 +65,8 @@ static const char *find_name_fault(const struct ndx_tls_attr *a)
 		if (a->peer_names[i][0] == '.')
 			return "one of peer_names begins with a dot; give whole names";
 	}
-	if (a->server_name != NULL && (a->server_name[0] == '\0' || a->server_name[0] == '.'))
-		return "server_name is empty, or begins with a dot";
+	if (a->server_name != NULL && a->server_name[0] == '.')
+		return "server_name begins with a dot";
 	return NULL;
 }
 
@@ -165,6 +165,7 @@ static enum ndx_status create(const struct ndx_tls_attr *a, enum ndx_role role, 
 		goto free_context;
 	}
 	tls_demand(c);
+	tls_limit_updates(c);
 	st = load(c, a, call);
 	if (st != NDX_OK)
 		goto free_context;

@@ -30,6 +30,7 @@ struct tls_context {
 	char *server_name; /* NULL: the host of the server's address */
 	char **names;      /* that a client may have; NULL: any */
 	size_t name_count;
+	uint32_t updates_most; /* of the peer's keys, in a period */
 	bool has_cert;
 	bool has_ca;
 };
@@ -40,14 +41,18 @@ struct tls {
 	int fd;
 	uint32_t events;
 	bool ready;
-	bool failed;      /* OpenSSL can do nothing more with the channel */
-	bool plaintext;   /* ... because the peer speaks plaintext */
-	bool closed;      /* the peer has said that nothing more comes */
-	bool ended;       /* the socket has ended, with `error` */
-	bool shut;        /* this end has said that nothing more comes */
-	bool began;       /* the peer's first byte has come, ... */
-	uint8_t first;    /* ... and was this one */
-	uint32_t asked;   /* identities of pre-shared keys that the client has offered */
+	bool failed;               /* OpenSSL can do nothing more with the channel */
+	bool plaintext;            /* ... because the peer speaks plaintext */
+	bool closed;               /* the peer has said that nothing more comes */
+	bool ended;                /* the socket has ended, with `error` */
+	bool shut;                 /* this end has said that nothing more comes */
+	bool began;                /* the peer's first byte has come, ... */
+	uint8_t first;             /* ... and was this one */
+	uint32_t asked;            /* identities of pre-shared keys that the client has offered */
+	const struct tls_key *key; /* the one that is, or would be, used */
+	bool restless;             /* the peer changes its keys too often: */
+	uint32_t updates;          /* so often since ... */
+	uint64_t updates_since_ns;
 	bool no_such_key; /* the client's pre-shared key is not among the server's */
 	int error;
 	unsigned reads; /* of the socket that are left to the current call */
@@ -88,6 +93,11 @@ void tls_forget_keys(struct tls_context *c);
 
 /* tls_verify.c */
 void tls_demand(struct tls_context *c);
+/* Whether the certificate has a name; `more`: flags for names of hosts. */
+bool tls_match_name(X509 *cert, const char *name, unsigned more);
+
+/* tls_updates.c */
+void tls_limit_updates(struct tls_context *c);
 
 /* tls_text.c: the latest failure of OpenSSL as `status` and `why`. */
 void tls_explain(struct tls *t, int error);

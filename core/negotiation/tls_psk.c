@@ -134,6 +134,7 @@ static int on_client_key(SSL *ssl, const unsigned char *identity, size_t length,
 	                                    : NULL;
 
 	tls_copy_text(t->identity, sizeof(t->identity), (const char *)identity, length);
+	t->key = key;
 	t->no_such_key = key == NULL;
 	*session = key != NULL ? as_session(ssl, key) : NULL;
 	return key == NULL || *session != NULL;
@@ -152,6 +153,7 @@ static int on_use_key(SSL *ssl, const EVP_MD *md, const unsigned char **identity
 	if (*session == NULL)
 		return 0;
 	tls_copy_text(t->identity, sizeof(t->identity), key->identity, strlen(key->identity));
+	t->key = key;
 	*identity = (const unsigned char *)key->identity;
 	*length = strlen(key->identity);
 	return 1;

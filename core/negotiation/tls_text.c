@@ -128,7 +128,9 @@ void tls_explain(struct tls *t, int error)
 {
 	const unsigned long code = ERR_peek_error();
 
-	if (is_plaintext(t)) {
+	if (t->restless) {
+		set(t, NDX_E_CONNECTION_ABORTED, "the peer changes its keys too often");
+	} else if (is_plaintext(t)) {
 		explain_plaintext(t);
 	} else if (t->fault[0] != '\0') {
 		set(t, NDX_E_CONNECTION_REFUSED, t->fault);

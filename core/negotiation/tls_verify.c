@@ -26,8 +26,7 @@ static bool has_uri(X509 *cert, const char *uri)
 	return found;
 }
 
-/* `more`: flags for names of hosts. */
-static bool has_name(X509 *cert, const char *name, unsigned more)
+bool tls_match_name(X509 *cert, const char *name, unsigned more)
 {
 	const unsigned flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | more;
 
@@ -46,10 +45,10 @@ static bool has_a_name(X509 *cert, const struct tls *t)
 	bool found = c->name_count == 0;
 
 	if (c->role == NDX_ROLE_CLIENT)
-		return t->expected[0] != '\0' && has_name(cert, t->expected, 0);
+		return t->expected[0] != '\0' && tls_match_name(cert, t->expected, 0);
 	/* the holder of a wildcard is not every client */
 	for (size_t i = 0; !found && i < c->name_count; i++)
-		found = has_name(cert, c->names[i], X509_CHECK_FLAG_NO_WILDCARDS);
+		found = tls_match_name(cert, c->names[i], X509_CHECK_FLAG_NO_WILDCARDS);
 	return found;
 }
 

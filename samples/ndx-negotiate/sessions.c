@@ -113,17 +113,20 @@ static bool understand(const char *path, const char *text, size_t length, struct
 		return false;
 	}
 	if (t->root != NULL &&
-	    json_unpack_ex(t->root, &why, 0,
-	                   "{s:i, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I},"
-	                   " s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:o, s:o}}",
-	                   "snapshot", &format, "address", &t->address, "counters", "accepted",
-	                   &t->accepted, "refused", &t->refused, "without_hello", &t->without_hello,
-	                   "completed", &t->completed, "failed", &t->failed, "resumed", &t->resumed,
-	                   "limits", "max_sessions", &t->max_sessions, "workers_most",
-	                   &t->workers_most, "pool", "threads", &t->threads, "idle", &t->idle,
-	                   "queued", &t->queued, "sessions", "total", &t->total, "listed",
-	                   &t->listed, "closing", &t->closing, "waits", &t->waits, "list",
-	                   &t->list) == 0 &&
+	    json_unpack_ex(
+		    t->root, &why, 0,
+		    "{s:i, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:I, s?I, s?I, s?I, s?I}, s:{s:I, s:I},"
+		    " s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:o, s:o}}",
+		    "snapshot", &format, "address", &t->address, "counters", "accepted",
+		    &t->accepted, "refused", &t->refused, "without_hello", &t->without_hello,
+		    "completed", &t->completed, "failed", &t->failed, "resumed", &t->resumed,
+		    "refused_addresses", &t->refused_addresses, "refused_principals",
+		    &t->refused_principals, "refused_variants", &t->refused_variants,
+		    "refused_identities", &t->refused_identities, "limits", "max_sessions",
+		    &t->max_sessions, "workers_most", &t->workers_most, "pool", "threads",
+		    &t->threads, "idle", &t->idle, "queued", &t->queued, "sessions", "total",
+		    &t->total, "listed", &t->listed, "closing", &t->closing, "waits", &t->waits,
+		    "list", &t->list) == 0 &&
 	    json_is_object(t->waits) && json_is_array(t->list))
 		return true;
 	fprintf(stderr, "%s: %s: what listens there is no server of ndx-negotiate%s%.160s\n", name,

@@ -10,6 +10,8 @@ struct told {
 	json_t *root; /* owns the rest */
 	const char *address;
 	json_int_t accepted, refused, without_hello, completed, failed, resumed;
+	/* parts of `refused`; 0 from a server that does not tell them */
+	json_int_t refused_addresses, refused_principals, refused_variants, refused_identities;
 	json_int_t max_sessions, workers_most;
 	json_int_t threads, idle, queued;
 	json_int_t total, listed, closing;

@@ -100,6 +100,7 @@ static void a_peer_that_does_not_read_is_waited_for(void **state)
 	(void)state;
 	channel_open(&c, &client, &server);
 	assert_true(shake_hands(&c));
+	c.contexts[1]->updates_most = UINT32_MAX;
 	for (int i = 0; i < 100000 && tls_events(c.ends[1]) != EPOLLOUT; i++) {
 		size_t sent = 0;
 
@@ -110,6 +111,40 @@ static void a_peer_that_does_not_read_is_waited_for(void **state)
 	}
 	assert_int_equal(tls_events(c.ends[1]), EPOLLOUT);
 	channel_close(&c);
+}
+
+static void a_peer_may_not_change_its_keys_often(void **state)
+{
+	const struct ndx_tls_attr client = tls_client();
+	const struct ndx_tls_attr server = tls_server();
+	enum { MOST = 32 };
+
+	(void)state;
+	for (int end = 0; end < 2; end++) {
+		struct channel c;
+		size_t sent;
+		size_t got;
+		uint8_t byte;
+
+		channel_open(&c, &client, &server);
+		assert_true(shake_hands(&c));
+		for (int i = 0; i <= MOST; i++) {
+			sent = 0;
+			assert_int_equal(
+				SSL_key_update(c.ends[1 - end]->ssl, SSL_KEY_UPDATE_NOT_REQUESTED),
+				1);
+			assert_int_equal(tls_send(c.ends[1 - end], (const uint8_t *)"x", 1, &sent),
+			                 NDX_OK);
+			if (i < MOST)
+				assert_int_equal(tls_receive(c.ends[end], &byte, 1, &got), NDX_OK);
+		}
+		assert_int_equal(tls_receive(c.ends[end], &byte, 1, &got),
+		                 NDX_E_CONNECTION_ABORTED);
+		assert_true(tls_has_failed(c.ends[end]));
+		assert_string_equal(tls_why(c.ends[end]),
+		                    "TLS: the peer changes its keys too often");
+		channel_close(&c);
+	}
 }
 
 static bool admits(const struct ndx_tls_attr *client, const struct ndx_tls_attr *server)
@@ -169,6 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(nothing_is_taken_behind_a_failure),
 		T(a_peer_that_does_not_read_is_waited_for),
+		T(a_peer_may_not_change_its_keys_often),
 		T(a_client_needs_a_name),
 		T(a_wildcard_is_no_client),
 	};

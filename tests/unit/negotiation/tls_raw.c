@@ -6,14 +6,28 @@
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
 
-void raw_open(struct raw *r, const struct host *h, const char *cert)
+static void begin(struct raw *r, const struct host *h)
 {
-	char file[64];
-
 	memset(r, 0, sizeof(*r));
 	r->ctx = SSL_CTX_new(TLS_client_method());
 	r->fd = host_join(h);
 	assert_non_null(r->ctx);
+}
+
+static void shake_hands(struct raw *r)
+{
+	r->ssl = SSL_new(r->ctx);
+	assert_non_null(r->ssl);
+	assert_int_equal(SSL_set_app_data(r->ssl, r), 1);
+	assert_int_equal(SSL_set_fd(r->ssl, r->fd), 1);
+	assert_int_equal(SSL_connect(r->ssl), 1);
+}
+
+void raw_open(struct raw *r, const struct host *h, const char *cert)
+{
+	char file[64];
+
+	begin(r, h);
 	if (cert != NULL) {
 		(void)snprintf(file, sizeof(file), "%s.pem", cert);
 		assert_int_equal(
@@ -22,10 +36,36 @@ void raw_open(struct raw *r, const struct host *h, const char *cert)
 		assert_int_equal(SSL_CTX_use_PrivateKey_file(r->ctx, paper(file), SSL_FILETYPE_PEM),
 		                 1);
 	}
-	r->ssl = SSL_new(r->ctx);
-	assert_non_null(r->ssl);
-	assert_int_equal(SSL_set_fd(r->ssl, r->fd), 1);
-	assert_int_equal(SSL_connect(r->ssl), 1);
+	shake_hands(r);
+}
+
+static int use_key(SSL *ssl, const EVP_MD *md, const unsigned char **identity, size_t *length,
+                   SSL_SESSION **session)
+{
+	static const uint8_t cipher[] = {0x13, 0x01};
+	const struct raw *r = SSL_get_app_data(ssl);
+	uint8_t key[16];
+
+	(void)md;
+	for (unsigned i = 0; i < sizeof(key); i++)
+		key[i] = (uint8_t)i;
+	*session = SSL_SESSION_new();
+	assert_non_null(*session);
+	assert_int_equal(SSL_SESSION_set_cipher(*session, SSL_CIPHER_find(ssl, cipher)), 1);
+	assert_int_equal(SSL_SESSION_set1_master_key(*session, key, sizeof(key)), 1);
+	assert_int_equal(SSL_SESSION_set_protocol_version(*session, TLS1_3_VERSION), 1);
+	*identity = (const unsigned char *)r->identity;
+	*length = strlen(r->identity);
+	return 1;
+}
+
+void raw_open_with_key(struct raw *r, const struct host *h, const char *identity)
+{
+	begin(r, h);
+	r->identity = identity;
+	assert_int_equal(SSL_CTX_set_ciphersuites(r->ctx, "TLS_AES_128_GCM_SHA256"), 1);
+	SSL_CTX_set_psk_use_session_callback(r->ctx, use_key);
+	shake_hands(r);
 }
 
 void raw_close(struct raw *r)

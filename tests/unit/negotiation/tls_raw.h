@@ -13,11 +13,14 @@ struct raw {
 	SSL *ssl;
 	int fd;
 	uint8_t bytes[FRAME_HEADER + MESSAGE]; /* the latest frame that has come */
+	const char *identity;                  /* of the pre-shared key; NULL: none */
 	uint8_t said[2][32];                   /* digests of stage info, by role */
 };
 
 /* Connect with a certificate, as "client"; NULL: without. Anything may fail later. */
 void raw_open(struct raw *r, const struct host *h, const char *cert);
+/* The same by the pre-shared key 00 01 ... 0f, of that identity. */
+void raw_open_with_key(struct raw *r, const struct host *h, const char *identity);
 /* Cut the connection, without a word. */
 void raw_close(struct raw *r);
 

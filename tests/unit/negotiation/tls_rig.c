@@ -149,6 +149,7 @@ int papers_make(void **state)
 		{"server", "ca", "the server", "DNS:localhost,IP:127.0.0.1", -1, 30},
 		{"client", "ca", "the client", "DNS:client.example,URI:spiffe://example/c", -1, 30},
 		{"alien-leaf", "alien", "an alien", "DNS:localhost,IP:127.0.0.1", -1, 30},
+		{"second", "ca", "the second client", "DNS:second.example", -1, 30},
 		{"other", "ca", "another", "DNS:other.example,IP:127.0.0.9", -1, 30},
 	};
 
@@ -202,26 +203,37 @@ struct ndx_tls_attr tls_server(void)
 
 /* ---- ends ---- */
 
-void host_open(struct host *h, const struct rig *r, const struct ndx_tls_attr *tls,
-               uint32_t hello_ms)
+void host_attr(const struct rig *r, const struct ndx_tls_attr *tls, uint32_t hello_ms,
+               struct ndx_negotiation_server_attr *attr)
 {
-	struct ndx_negotiation_server_attr attr;
+	ndx_negotiation_server_attr_init(attr);
+	attr->address = "127.0.0.1:0";
+	attr->variants = &r->variant;
+	attr->variant_count = 1;
+	attr->max_message = MESSAGE;
+	attr->hello_timeout_ms = hello_ms;
+	attr->tls = tls;
+}
+
+void host_begin(struct host *h, const struct ndx_negotiation_server_attr *attr)
+{
 	socklen_t length = sizeof(h->at);
 
-	memset(h, 0, sizeof(*h));
-	ndx_negotiation_server_attr_init(&attr);
-	attr.address = "127.0.0.1:0";
-	attr.variants = &r->variant;
-	attr.variant_count = 1;
-	attr.max_message = MESSAGE;
-	attr.hello_timeout_ms = hello_ms;
-	attr.tls = tls;
-	if (ndx_negotiation_server_create(&attr, &h->server) != NDX_OK)
+	if (ndx_negotiation_server_create(attr, &h->server) != NDX_OK)
 		fail_msg("%s", ndx_last_error());
 	assert_int_equal(
 		ndx_negotiation_server_get_address(h->server, (struct sockaddr *)&h->at, &length),
 		NDX_OK);
 	(void)snprintf(h->address, sizeof(h->address), "127.0.0.1:%u", ntohs(h->at.sin_port));
+}
+
+void host_open(struct host *h, const struct rig *r, const struct ndx_tls_attr *tls,
+               uint32_t hello_ms)
+{
+	struct ndx_negotiation_server_attr attr;
+
+	host_attr(r, tls, hello_ms, &attr);
+	host_begin(h, &attr);
 }
 
 void host_close(struct host *h)
@@ -370,6 +382,10 @@ static bool forward(struct proxy *p, int from, int to, bool to_server)
 
 	if (n <= 0)
 		return false;
+	if (to_server && (size_t)n <= sizeof(p->recorded) - p->recorded_length) {
+		memcpy(p->recorded + p->recorded_length, bytes, (size_t)n);
+		p->recorded_length += (size_t)n;
+	}
 	if (to_server && __atomic_exchange_n(&p->spoiled, 0, __ATOMIC_SEQ_CST) != 0)
 		bytes[n - 1] ^= 1;
 	if (send(to, bytes, (size_t)n, MSG_NOSIGNAL) != n)

@@ -40,7 +40,11 @@ struct host {
 	char address[32];
 };
 
-/* `tls` NULL: plaintext. */
+/* For `tls` NULL: plaintext. */
+void host_attr(const struct rig *r, const struct ndx_tls_attr *tls, uint32_t hello_ms,
+               struct ndx_negotiation_server_attr *attr);
+void host_begin(struct host *h, const struct ndx_negotiation_server_attr *attr);
+/* Both. */
 void host_open(struct host *h, const struct rig *r, const struct ndx_tls_attr *tls,
                uint32_t hello_ms);
 void host_close(struct host *h);
@@ -68,8 +72,10 @@ struct proxy {
 	int stop;
 	char address[32];
 	struct sockaddr_in to;
-	bool by_byte;     /* each byte alone */
-	uint32_t cut;     /* atomic: 1: end the connection, and set this to 0 */
+	bool by_byte;            /* each byte alone */
+	uint32_t cut;            /* atomic: 1: end the connection, and set this to 0 */
+	uint8_t recorded[16384]; /* what has gone to the server; after proxy_stop() */
+	size_t recorded_length;
 	uint32_t spoiled; /* atomic: 1: change a bit of the next bytes to the server, set to 0 */
 };
 
