@@ -76,6 +76,31 @@ killed() {
 	grep -q 'connection: aborted' "$work/client.log"
 }
 
+# tls_moves_data CLIENT-ADAPTER SERVER-ADAPTER: TLS needs no leave for plaintext, and binds the queue
+# pairs to its channel.
+tls_moves_data() {
+	server_start "$work" ndx-negotiate server 10.9.0.2:0 --adapter "$2" --count 1 --verbose \
+		--tls-psk "$work/psk" || return 1
+	timeout 40 ndx-negotiate client "$server_address" --adapter "$1" --messages 50 --history \
+		--tls-psk "$work/psk" >"$work/client.log" 2>&1 || return 1
+	server_end || return 1
+	grep -q '50 messages of 4096 bytes each way, 50 writes, 50 reads: 0 wrong' "$work/client.log" &&
+		grep -q 'validate 0: sent, 80 bytes' "$work/client.log" &&
+		grep -q 'TLS 1.3, TLS_AES_128_GCM_SHA256, pre-shared key of "alice"' \
+			"$work/server.log" &&
+		grep -q '0 wrong; end of connection: graceful' "$work/server.log"
+}
+
+# Neither end speaks plaintext with another host unasked.
+stays_at_home() {
+	timeout 40 ndx-negotiate server 10.9.0.2:0 --adapter verbs:rxe1 >"$work/server.log" 2>&1 &&
+		return 1
+	grep -q 'will not listen at 10.9.0.2:0 .* in plaintext' "$work/server.log" || return 1
+	timeout 40 ndx-negotiate client 10.9.0.2:7471 --adapter verbs:rxe0 >"$work/client.log" 2>&1 &&
+		return 1
+	grep -q 'will not connect to 10.9.0.2:7471 .* in plaintext' "$work/client.log"
+}
+
 moves_data 10.9.0.2:0
 verdict negotiate.moves_data $?
 moves_data '[fd09::2]:0'
@@ -84,6 +109,13 @@ libfabric_moves_data 10.9.0.2:0
 verdict negotiate.libfabric_moves_data $?
 libfabric_moves_data '[fd09::2]:0'
 verdict negotiate.libfabric_moves_data_by_ipv6 $?
+(umask 077 && echo 'alice:000102030405060708090a0b0c0d0e0f' >"$work/psk")
+tls_moves_data verbs:rxe0 verbs:rxe1
+verdict negotiate.tls_moves_data $?
+tls_moves_data 'ofi:verbs?iface=v0' 'ofi:verbs?iface=v1'
+verdict negotiate.libfabric_moves_data_over_tls $?
+stays_at_home
+verdict negotiate.plaintext_stays_at_home $?
 families_differ
 verdict negotiate.families_differ $?
 answers
