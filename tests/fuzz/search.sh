@@ -15,7 +15,7 @@ if ! command -v "$cc" >/dev/null; then
 	exit 77
 fi
 [ $# -gt 0 ] || set -- reassembly_link reassembly_bth reassembly_mpa reassembly_rpcrdma reassembly_whole \
-	negotiation_frame negotiation_dialogue plugin_roce plugin_example plugin_surf
+	negotiation_frame negotiation_dialogue plugin_roce plugin_example plugin_surf negotiation_tls
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 if [ -n "${NDX_PLANT:-}" ]; then
@@ -68,6 +68,11 @@ choose() {
 	*_link) look="$core/reassembly/link.c $core/reassembly/crc.c" ;;
 	*_bth) look="$core/reassembly/bth.c $core/reassembly/cm.c" ;;
 	reassembly_*) look=$core/reassembly/${target#*_}.c ;;
+	negotiation_tls)
+		look=$(echo "$core"/negotiation/tls*.c)
+		sources="$sources $look $core/negotiation/link.c $core/negotiation/protocol/frame_io.c \
+			$core/base/base_socket.c $core/base/base_struct.c -lssl -lcrypto"
+		;;
 	esac
 }
 
