@@ -46,6 +46,7 @@ static const struct {
 	{"twice.test", {"127.0.0.1", "127.0.0.1"}, false, 0},
 	{"half.test", {"192.0.2.1", "127.0.0.1"}, false, 0},
 	{"away.test", {"192.0.2.1"}, false, 0},
+	{"near.test", {"127.0.0.1", "192.0.2.1"}, false, 0},
 	{"both.test", {"0.0.0.0", "::"}, false, 0},
 	{"htob.test", {"::", "0.0.0.0"}, false, 0},
 	{"family.test", {"127.0.0.1"}, false, EAI_ADDRFAMILY},

@@ -120,10 +120,13 @@ static void a_client_takes_the_loopback_of_a_name(void **state)
 		fail_msg("%s", ndx_last_error());
 	ndx_session_close(s);
 	ndx_negotiation_server_close(server);
-	/* The failure of the loopback counts: the server may start. */
-	s = session(*state, address, false, NULL);
-	assert_int_equal(ndx_session_run(s), NDX_E_CONNECTION_REFUSED);
-	ndx_session_close(s);
+	/* The failure of the loopback counts, in any order: the server may start. */
+	for (int i = 0; i < 2; i++) {
+		s = session(*state, address, false, NULL);
+		assert_int_equal(ndx_session_run(s), NDX_E_CONNECTION_REFUSED);
+		ndx_session_close(s);
+		memcpy(address, "near", 4);
+	}
 }
 
 /* An own address that is not of the loopback. */
