@@ -117,7 +117,7 @@ struct ndx_negotiation_server_attr {
 	 */
 	const struct ndx_tls_attr *tls;
 	/**
-	 * Without TLS: listen at addresses that are not of the loopback, too. Whoever reads or
+	 * Without TLS: listen at addresses that are not of the loopback, too. A host that reads or
 	 * changes what passes then gets, or replaces, the addresses and keys of memory, and any
 	 * host that reaches the port gets a session. Default false.
 	 */

@@ -133,7 +133,7 @@ struct ndx_session_attr {
 	 */
 	const struct ndx_tls_attr *tls;
 	/**
-	 * Without TLS: connect to addresses that are not of the loopback, too. Whoever reads or
+	 * Without TLS: connect to addresses that are not of the loopback, too. A host that reads or
 	 * changes what passes then gets, or replaces, the addresses and keys of memory. Without
 	 * effect on the transport of a plugin. Default false.
 	 */

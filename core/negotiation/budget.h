@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How much of a server one peer may take: an address before its hello, a principal from then on. A
- * principal is who TLS says that the peer is; in plaintext there is none. */
+ * principal is the peer as TLS identifies it; in plaintext there is none. */
 #ifndef NEGOTIATION_BUDGET_H
 #define NEGOTIATION_BUDGET_H
 

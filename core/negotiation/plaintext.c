@@ -2,6 +2,8 @@
 /* Where sessions in plaintext may go. */
 #include "plaintext.h"
 
+#include <netdb.h>
+
 #include <ndx/spi/log.h>
 #include <ndx/spi/sockaddr.h>
 #include "server.h"
@@ -31,27 +33,11 @@ enum ndx_status plaintext_check(const struct ndx_negotiation_server *server,
 	return NDX_OK;
 }
 
-bool plaintext_is_barred(const struct ndx_session *s, const struct sockaddr_storage *to)
-{
-	return s->tls == NULL && !s->attr.allow_plaintext && !ndxp_sockaddr_is_loopback(to);
-}
-
-enum ndx_status plaintext_bar(const struct ndx_session *s, const struct sockaddr_storage *to)
+static void name_risk(struct ndx_session *s, const struct sockaddr_storage *to)
 {
 	char text[NDXP_SOCKADDR_TEXT];
 
-	return fail(NDX_E_INVALID_CONFIG, 0,
-	            "will not connect to %s (%.100s) in plaintext: set tls, or allow_plaintext if "
-	            "all on the way may have the keys of the memory",
-	            ndxp_sockaddr_text(to, text), s->servers[s->reach.index]);
-}
-
-void plaintext_name_risk(struct ndx_session *s, const struct sockaddr_storage *to)
-{
-	char text[NDXP_SOCKADDR_TEXT];
-
-	if (s->tls != NULL || ndxp_sockaddr_is_loopback(to) ||
-	    __atomic_exchange_n(&s->link.plugin->negotiation->plaintext_said, 1,
+	if (__atomic_exchange_n(&s->link.plugin->negotiation->plaintext_said, 1,
 	                        __ATOMIC_RELAXED) != 0)
 		return;
 	log_warn(0,
@@ -59,4 +45,31 @@ void plaintext_name_risk(struct ndx_session *s, const struct sockaddr_storage *t
 	         "read and change the addresses and keys of memory, and any program can answer; "
 	         "later sessions in plaintext are not logged",
 	         (unsigned long long)s->id, ndxp_sockaddr_text(to, text));
+}
+
+bool plaintext_may_connect(struct ndx_session *s, const struct addrinfo *at,
+                           struct sockaddr_storage *barred)
+{
+	struct sockaddr_storage to;
+
+	if (s->tls != NULL)
+		return true;
+	ndxp_sockaddr_copy(&to, at->ai_addr, at->ai_addrlen);
+	if (ndxp_sockaddr_is_loopback(&to))
+		return true;
+	if (s->attr.allow_plaintext)
+		name_risk(s, &to);
+	else
+		*barred = to;
+	return s->attr.allow_plaintext;
+}
+
+enum ndx_status plaintext_bar(const struct ndx_session *s, const struct sockaddr_storage *barred)
+{
+	char text[NDXP_SOCKADDR_TEXT];
+
+	return fail(NDX_E_INVALID_CONFIG, 0,
+	            "will not connect to %s (%.100s) in plaintext: set tls, or allow_plaintext if "
+	            "all on the way may have the keys of the memory",
+	            ndxp_sockaddr_text(barred, text), s->servers[s->reach.index]);
 }

@@ -10,17 +10,18 @@
 
 #include <ndx/status.h>
 
+struct addrinfo;
 struct ndx_negotiation_server;
 struct ndx_session;
 
 /* Before a server listens there. */
 enum ndx_status plaintext_check(const struct ndx_negotiation_server *server,
                                 const struct sockaddr_storage *at, size_t count);
-/* Whether the session must not connect to that address. */
-bool plaintext_is_barred(const struct ndx_session *s, const struct sockaddr_storage *to);
+/* Whether the session may connect there; logs the risk, if there is one, once for a framework.
+ * False: *barred is set. */
+bool plaintext_may_connect(struct ndx_session *s, const struct addrinfo *at,
+                           struct sockaddr_storage *barred);
 /* Set ndx_last_error() for such an address. */
-enum ndx_status plaintext_bar(const struct ndx_session *s, const struct sockaddr_storage *to);
-/* The session connects there: log the risk, if there is one, once for a framework. */
-void plaintext_name_risk(struct ndx_session *s, const struct sockaddr_storage *to);
+enum ndx_status plaintext_bar(const struct ndx_session *s, const struct sockaddr_storage *barred);
 
 #endif

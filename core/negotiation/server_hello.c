@@ -97,7 +97,7 @@ static void resume(struct client *c, struct client *from)
 	driver_call(&c->session);
 }
 
-/* Who the client is. In plaintext that is not known. */
+/* Take the identity that TLS has proved; in plaintext there is none. */
 static bool identify(struct client *c)
 {
 	return c->session.driver.tls == NULL || tls_identify(c->session.driver.tls, &c->identity);
@@ -116,7 +116,7 @@ static bool refuse(struct client *c, uint64_t *counter, enum ndx_status st, cons
 
 /* A cookie is no proof of identity: another peer that has it must not get the session, which waits
  * for its own client. */
-static bool refuse_stranger(struct client *c, const struct client *owner)
+static bool refuse_other(struct client *c, const struct client *owner)
 {
 	char why[240];
 
@@ -192,7 +192,7 @@ bool client_hello(struct client *c, const struct frame *f)
 	if ((f->flags & FRAME_RESUMED) != 0)
 		other = find_session(server, c, hello.session);
 	if (other != NULL && !tls_is_same(&other->identity, &c->identity))
-		return refuse_stranger(c, other);
+		return refuse_other(c, other);
 	if (variant != NULL && other != NULL && other->session.attr.variant == variant) {
 		driver_consume(&c->session);
 		resume(other, c);

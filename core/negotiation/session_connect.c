@@ -9,7 +9,6 @@
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
-#include <ndx/spi/sockaddr.h>
 #include "plaintext.h"
 #include "session.h"
 
@@ -317,18 +316,13 @@ static bool try_address(struct ndx_session *s, enum ndx_status st)
 
 	while (r->next != NULL) {
 		const struct addrinfo *at = r->next;
-		struct sockaddr_storage to;
 
 		r->next = at->ai_next;
-		ndxp_sockaddr_copy(&to, at->ai_addr, at->ai_addrlen);
-		if (plaintext_is_barred(s, &to)) {
-			barred = to;
+		if (!plaintext_may_connect(s, at, &barred))
 			continue;
-		}
 		st = link_socket(at, server_of(s), &fd);
 		if (st != NDX_OK)
 			continue;
-		plaintext_name_risk(s, &to);
 		r->at = REACH_TCP;
 		if (driver_attach(s, fd))
 			return true;
@@ -459,14 +453,11 @@ static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f
 	    welcome.max_message < FRAME_ERROR_SIZE_MAX)
 		return fail(NDX_E_REMOTE_ERROR, 0, "the server did not answer with a welcome");
 	dialogue_limit(&s->dialogue, welcome.max_message);
-	return NDX_OK;
+	return driver_bind(s) ? NDX_OK : fail(NDX_E_NO_MEMORY, 0, "no key of the channel of TLS");
 }
 
 static bool reached(struct ndx_session *s)
 {
-	if (!driver_bind(s))
-		return attempt_failed(s, NDX_LAYER_TRANSPORT, NDX_E_NO_MEMORY,
-		                      "no key of the channel of TLS");
 	record_attempt(s, NDX_OK);
 	s->reach.at = REACH_DONE;
 	pthread_mutex_lock(&s->lock);

@@ -56,7 +56,7 @@ void tls_give_up(struct tls *t);
 #define TLS_EXPORTED 32u
 bool tls_export(struct tls *t, uint8_t key[TLS_EXPORTED]);
 
-/* ---- tls_identity.c: who the peer is; after the handshake ---- */
+/* ---- tls_identity.c: the peer; after the handshake ---- */
 
 #define TLS_DIGEST 32u
 #define TLS_NAME 96u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who the peer of a channel is. */
+/* The identity of the peer of a channel. */
 #include "tls_private.h"
 
 #include <openssl/err.h>

@@ -17,10 +17,10 @@ command -v openssl >/dev/null || {
 leaf() {
 	echo "subjectAltName=$4" >"$work/names"
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/$1.key" \
-		-out "$work/request" -subj "$3" >"$work/openssl.log" 2>&1 &&
-		openssl x509 -req -in "$work/request" -CA "$work/ca.pem" -CAkey "$work/ca.key" \
-			-CAcreateserial -days "$2" -extfile "$work/names" -out "$work/$1.pem" \
-			>"$work/openssl.log" 2>&1 || fail "no certificate $1"
+		-out "$work/request" -subj "$3" >"$work/openssl.log" 2>&1 || fail "no key $1"
+	openssl x509 -req -in "$work/request" -CA "$work/ca.pem" -CAkey "$work/ca.key" \
+		-CAcreateserial -days "$2" -extfile "$work/names" -out "$work/$1.pem" \
+		>"$work/openssl.log" 2>&1 || fail "no certificate $1"
 }
 
 umask 077

@@ -8,7 +8,7 @@
 
 static const uint8_t cookie[16] = {9, 8, 7};
 
-/* A peer, by how it proves who it is. */
+/* A peer, by its proof. */
 struct peer {
 	const char *cert;
 	const char *key;
@@ -38,7 +38,7 @@ static void open_to_all(struct host *h, void **state)
 
 /* `cut`: the owner's channel has broken; else the owner is connected, and the server waits for it.
  */
-static void tries(void **state, const struct peer *owner, const struct peer *stranger, bool cut)
+static void tries(void **state, const struct peer *owner, const struct peer *another, bool cut)
 {
 	struct ndx_negotiation_server_stats stats;
 	struct raw a;
@@ -56,7 +56,7 @@ static void tries(void **state, const struct peer *owner, const struct peer *str
 		raw_close(&a);
 		log_says("its transport broke in stage info", "");
 	}
-	join(&b, &h, stranger);
+	join(&b, &h, another);
 	assert_true(raw_greet(&b, cookie, true, &f));
 	assert_int_equal(f.type, FRAME_ERROR);
 	raw_close(&b);
@@ -94,7 +94,7 @@ static const struct peer peers[] = {
 };
 #define PEERS (sizeof(peers) / sizeof(peers[0]))
 
-static void a_stranger_with_the_cookie_is_refused(void **state)
+static void another_peer_with_the_cookie_is_refused(void **state)
 {
 	for (size_t i = 0; i < PEERS; i++)
 		for (size_t k = 0; k < PEERS; k++)
@@ -102,7 +102,7 @@ static void a_stranger_with_the_cookie_is_refused(void **state)
 				tries(state, &peers[i], &peers[k], true);
 }
 
-static void a_stranger_does_not_end_a_channel(void **state)
+static void another_peer_does_not_end_a_channel(void **state)
 {
 	tries(state, &peers[0], &peers[1], false);
 	tries(state, &peers[3], &peers[4], false);
@@ -177,8 +177,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin_with_reset, rig_end)
 	const struct CMUnitTest tests[] = {
-		T(a_stranger_with_the_cookie_is_refused),
-		T(a_stranger_does_not_end_a_channel),
+		T(another_peer_with_the_cookie_is_refused),
+		T(another_peer_does_not_end_a_channel),
 		T(a_new_certificate_is_another_identity),
 		T(a_recorded_session_is_of_no_use),
 	};

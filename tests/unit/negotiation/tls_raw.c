@@ -6,7 +6,7 @@
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
 
-static void begin(struct raw *r, const struct host *h)
+static void prepare_client(struct raw *r, const struct host *h)
 {
 	memset(r, 0, sizeof(*r));
 	r->ctx = SSL_CTX_new(TLS_client_method());
@@ -27,7 +27,7 @@ void raw_open(struct raw *r, const struct host *h, const char *cert)
 {
 	char file[64];
 
-	begin(r, h);
+	prepare_client(r, h);
 	if (cert != NULL) {
 		(void)snprintf(file, sizeof(file), "%s.pem", cert);
 		assert_int_equal(
@@ -61,7 +61,7 @@ static int use_key(SSL *ssl, const EVP_MD *md, const unsigned char **identity, s
 
 void raw_open_with_key(struct raw *r, const struct host *h, const char *identity)
 {
-	begin(r, h);
+	prepare_client(r, h);
 	r->identity = identity;
 	assert_int_equal(SSL_CTX_set_ciphersuites(r->ctx, "TLS_AES_128_GCM_SHA256"), 1);
 	SSL_CTX_set_psk_use_session_callback(r->ctx, use_key);
