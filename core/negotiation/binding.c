@@ -11,7 +11,7 @@
 static const char purpose[] = "ndx validate 1";
 
 #define PAYLOAD_MOST 4096u
-#define INPUT_MOST (sizeof(purpose) + 2 + 2 * BINDING_DIGEST + PAYLOAD_MOST)
+#define INPUT_MOST (sizeof(purpose) + 2 + (size_t)2 * BINDING_DIGEST + PAYLOAD_MOST)
 
 void binding_begin(struct binding *b)
 {

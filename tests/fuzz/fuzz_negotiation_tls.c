@@ -160,40 +160,54 @@ static void look_at_the_end(struct channel *c, bool began)
 	FUZZ_HOLDS(who.kind == TLS_BY_KEY && strcmp(who.name, "fuzz") == 0);
 }
 
+static void channel_open(struct channel *c)
+{
+	if (contexts[0] == NULL)
+		make_contexts();
+	FUZZ_HOLDS(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, c->fds) == 0);
+	for (int i = 0; i < 2; i++) {
+		c->ends[i] = tls_begin(contexts[i], c->fds[i], i == 0 ? "127.0.0.1:1" : NULL);
+		FUZZ_HOLDS(c->ends[i] != NULL);
+	}
+}
+
+/* Behind a failure there is nothing but what is thrown away. */
+static void channel_close(struct channel *c)
+{
+	uint8_t rest[512];
+	size_t got;
+
+	if (tls_has_failed(c->ends[1]))
+		FUZZ_HOLDS(tls_receive(c->ends[1], rest, sizeof(rest), &got) < 0);
+	(void)tls_discard(c->ends[1], rest, sizeof(rest), &got);
+	for (int i = 0; i < 2; i++) {
+		tls_end(c->ends[i]);
+		(void)close(c->fds[i]);
+	}
+	frame_reader_clear(&c->frames);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct channel c = {.over = false};
-	uint8_t rest[512];
-	size_t got;
+	bool ready;
 	uint8_t how;
 
-	if (contexts[0] == NULL)
-		make_contexts();
 	input = data;
 	left = size;
 	how = take_byte();
-	FUZZ_HOLDS(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, c.fds) == 0);
-	for (int i = 0; i < 2; i++) {
-		c.ends[i] = tls_begin(contexts[i], c.fds[i], i == 0 ? "127.0.0.1:1" : NULL);
-		FUZZ_HOLDS(c.ends[i] != NULL);
-	}
-	if ((how & 1u) != 0)
+	ready = (how & 1u) != 0;
+	channel_open(&c);
+	if (ready)
 		shake_hands(&c);
 	while (left > 0) {
 		/* Before the handshake there is nothing but plain bytes. */
-		send_piece(&c, (how & 1u) == 0 || ((how & 2u) != 0 && (take_byte() & 7u) == 7));
+		send_piece(&c, !ready || ((how & 2u) != 0 && (take_byte() & 7u) == 7));
 		serve(&c);
 	}
-	look_at_the_end(&c, (how & 1u) != 0);
+	look_at_the_end(&c, ready);
 	if ((how & 4u) != 0)
 		tls_give_up(c.ends[1]);
-	if (c.harmed && tls_has_failed(c.ends[1]))
-		FUZZ_HOLDS(tls_receive(c.ends[1], rest, sizeof(rest), &got) < 0);
-	(void)tls_discard(c.ends[1], rest, sizeof(rest), &got);
-	for (int i = 0; i < 2; i++) {
-		tls_end(c.ends[i]);
-		(void)close(c.fds[i]);
-	}
-	frame_reader_clear(&c.frames);
+	channel_close(&c);
 	return 0;
 }
