@@ -125,7 +125,7 @@ struct ndx_negotiation_server_attr {
 	/**
 	 * Connections of one address that have not said hello yet, TLS handshakes included; further
 	 * ones are closed. An address of IPv6 stands for its network of 64 bits, except a
-	 * link-local one. 0: no limit. Default 1024.
+	 * link-local one. 0: no limit. Default 2048, half of the default of max_sessions.
 	 */
 	uint32_t max_waiting_per_address;
 	/**

@@ -28,7 +28,7 @@ static const struct ndx_negotiation_server_attr attr_defaults = {
 	.max_message = 65536,
 	.max_rounds = 64,
 	.max_history = 16,
-	.max_waiting_per_address = 1024,
+	.max_waiting_per_address = 2048,
 	.max_sessions_per_principal = 1024,
 	.max_queue_pairs_per_principal = 1024,
 };

@@ -99,6 +99,7 @@ static _Noreturn void serve(int from, int to, unsigned most, const struct ndx_tl
 	attr.variant_count = 1;
 	attr.max_sessions = most;
 	attr.tls = tls;
+	attr.max_waiting_per_address = 0; /* all clients have one address */
 	if (ndx_negotiation_server_create(&attr, &server) != NDX_OK)
 		sessions_die("server", ndx_last_error());
 	(void)ndx_negotiation_server_get_address(server, (struct sockaddr *)&at, &length);

@@ -143,21 +143,28 @@ static void receive_frame(struct dialogue *x)
 	free(payload);
 }
 
+static enum ndx_role peer_role(const struct dialogue *x)
+{
+	return x->view.role == NDX_ROLE_CLIENT ? NDX_ROLE_SERVER : NDX_ROLE_CLIENT;
+}
+
 /* The peer that has understood the same. */
 static void hear_validate(struct dialogue *x)
 {
 	const struct ndx_agreement agreed = x->agreed;
 	struct frame_validate v = {.agreed = agreed};
 	struct frame f = {.type = FRAME_VALIDATE, .stage = NDX_STAGE_VALIDATE};
-	uint8_t bytes[FRAME_VALIDATE_SIZE];
+	uint8_t bytes[FRAME_VALIDATE_SIZE + FRAME_MAC_SIZE];
 	const uint8_t odd = take_byte();
 
 	agree_identity(&x->peer, v.own);
 	agree_identity(&x->own, v.peer);
 	f.length = frame_write_validate(bytes, &v);
-	if (odd < FRAME_VALIDATE_SIZE)
-		bytes[odd] ^= 1;
 	f.flags = odd >= 128 ? FRAME_PROVES : 0;
+	if (odd != 127) /* a MAC is missing, if there has to be one */
+		FUZZ_HOLDS(binding_seal(&x->binding, peer_role(x), &f, bytes));
+	if (odd < f.length)
+		bytes[odd] ^= 1;
 	f.payload = bytes;
 	dialogue_receive(x, &f, 0);
 }
@@ -283,6 +290,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	              &history);
 	describe(&x.own);
 	x.can_prove = (how & 16u) != 0;
+	x.binding.bound = (how & 32u) != 0;
 	x.own.mailbox_rkey = 1;
 	dialogue_limit(&x, (how & 4u) != 0 ? 512 : FRAME_PAYLOAD_MAX);
 	/* A transport may break before the plugin was ever asked. */
