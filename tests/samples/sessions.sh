@@ -88,6 +88,10 @@ awk '
 		count++
 	}
 	END { exit bad || count < 14 }' "$work/out.log" || fail 'the metrics cannot be read'
+for why in address principal variant identity; do
+	grep -qx "ndx_negotiation_sessions_refused_${why}_total 0" "$work/out.log" ||
+		fail "the metrics do not have refusals by $why"
+done
 grep -qx 'ndx_negotiation_sessions 2' "$work/out.log" || fail 'the metrics do not have two sessions'
 grep -qx 'ndx_negotiation_sessions_waiting{for="hello"} 2' "$work/out.log" || fail 'they wait for hello'
 # shellcheck disable=SC2086 # a list

@@ -207,6 +207,8 @@ static void a_principal_has_so_many_sessions(void **state)
 	struct ndx_negotiation_server_stats stats;
 	struct ndx_negotiation_server_attr attr;
 	struct ndx_session *s[4];
+	char counted[64];
+	char *json = NULL;
 	struct host h;
 
 	host_attr(*state, &server, WAIT_MS, &attr);
@@ -223,6 +225,12 @@ static void a_principal_has_so_many_sessions(void **state)
 	log_says(" of 127.0.0.1:", "\"client.example\" would have more than 2 sessions");
 	host_stats(&h, &stats);
 	assert_true(stats.refused_principals >= 1);
+	assert_int_equal(ndx_negotiation_server_snapshot(h.server, &json), NDX_OK);
+	(void)snprintf(counted, sizeof(counted), "\"refused_principals\": %llu",
+	               (unsigned long long)stats.refused_principals);
+	if (strstr(json, counted) == NULL)
+		fail_msg("no %s in %s", counted, json);
+	free(json);
 	s[2] = running(state, &h, &second);
 	ndx_session_close(s[0]);
 	await_alive(&h, 2);

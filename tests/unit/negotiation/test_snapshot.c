@@ -237,6 +237,8 @@ static void an_empty_server_tells_its_limits(void **state)
 	assert_int_equal(number(root, "snapshot"), 1);
 	text_is(root, "address", r->address);
 	assert_int_equal(number(json_object_get(root, "limits"), "max_sessions"), 4096);
+	assert_int_equal(number(json_object_get(root, "limits"), "max_waiting_per_address"), 2048);
+	assert_int_equal(number(json_object_get(root, "limits"), "max_memory_per_principal"), 0);
 	assert_int_equal(number(json_object_get(root, "limits"), "hello_timeout_ms"), 6 * WAIT_MS);
 	assert_int_equal(number(json_object_get(root, "pool"), "threads"), 1);
 	assert_int_equal(number(sessions(root), "total"), 0);
