@@ -46,7 +46,9 @@ void describe_near(int fd, struct sockaddr_storage *near)
 	socklen_t length = sizeof(*near);
 
 	memset(near, 0, sizeof(*near));
-	if (fd < 0 || getsockname(fd, (struct sockaddr *)near, &length) != 0)
+	/* A plugin's transport is a local socket here: its own address is unknown. */
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)near, &length) != 0 ||
+	    near->ss_family == AF_UNIX)
 		memset(near, 0, sizeof(*near));
 	unmap(near);
 }

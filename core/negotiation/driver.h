@@ -13,6 +13,7 @@
 #include "dialogue.h"
 #include "engine.h"
 #include "frame_io.h"
+#include "relay.h"
 #include "tls.h"
 
 struct ndx_session;
@@ -71,7 +72,8 @@ struct driver {
 	bool over; /* out of time, or stopped, while the pool or the queue pair has the session */
 	bool secured;        /* the handshake of `tls` has ended, and the log says so */
 	int fd;              /* -1: none, or a stream */
-	struct link *stream; /* a plugin's transport; NULL: the socket `fd`, or none */
+	struct link *stream; /* the transport of a device's plugin; NULL: the socket `fd`, or none */
+	struct relay *relay; /* behind `fd` is another transport of a plugin; else NULL */
 	struct tls *tls;     /* over the socket; NULL: plaintext */
 	struct ndxp_watch watch;
 	bool watched;

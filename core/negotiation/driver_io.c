@@ -50,6 +50,9 @@ void driver_detach(struct ndx_session *s)
 	d->secured = false;
 	ndxp_fd_close(d->fd);
 	d->fd = -1;
+	if (d->relay != NULL)
+		relay_leave(d->relay);
+	d->relay = NULL;
 }
 
 static enum driver_io wait_for(struct driver *d, uint32_t events)
@@ -75,6 +78,8 @@ static enum driver_io lose(struct driver *d, enum ndx_status st)
 	d->io_errno = errno;
 	d->io_status = st;
 	(void)snprintf(d->io_text, sizeof(d->io_text), "%s", d->tls != NULL ? tls_why(d->tls) : "");
+	if (d->relay != NULL)
+		(void)relay_why(d->relay, &d->io_status, d->io_text, sizeof(d->io_text));
 	return IO_LOST;
 }
 
@@ -174,7 +179,7 @@ const char *driver_io_text(struct ndx_session *s)
 	return ndx_last_error();
 }
 
-/* ---- a plugin's stream ---- */
+/* ---- the stream of a device's plugin ---- */
 
 static enum ndx_status receive_slowly(void *arg, void *data, size_t room, size_t *got)
 {

@@ -32,12 +32,8 @@ enum ndx_status driver_oob_open(struct ndx_session *s)
 
 	if (s->dialogue.own.kind != NDX_DESCRIPTION_VERBS_RC || s->attr.connector == NULL)
 		return NDX_OK;
-	if (d->stream != NULL && (d->stream->plugin->table->flags & NDX_PLUGIN_DEVICE) != 0)
+	if (d->stream != NULL) /* of a device, which has no goodbye */
 		return ndx_connector_set_oob_stream(s->attr.connector, NDX_NO_OOB_STREAM);
-	if (d->stream != NULL)
-		return fail(NDX_E_NOT_SUPPORTED, 0,
-		            "the queue pair has no connection manager: the session's transport has "
-		            "to be TCP, to carry its goodbyes");
 	d->oob = oob_link_create(&carrier, s);
 	if (d->oob == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "no memory for the queue pair's goodbye");

@@ -3,6 +3,7 @@
 #include "link.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -128,9 +129,11 @@ enum ndx_status link_socket_result(int fd, const char *address)
 
 /* ---- transports of plugins ---- */
 
-void link_init(struct link *l, const struct ndx_variant *variant)
+void link_init(struct link *l, struct ndx_variant *variant)
 {
-	*l = (struct link){.table = variant_transport(variant), .plugin = variant->plugin};
+	*l = (struct link){.table = variant_transport(variant),
+	                   .variant = variant,
+	                   .plugin = variant->plugin};
 	(void)pthread_mutex_init(&l->lock, NULL);
 }
 
@@ -148,6 +151,25 @@ static uint32_t remaining(uint64_t deadline_ns)
 	return ms < HOUR_MS ? ms : HOUR_MS;
 }
 
+static enum ndx_status dial(const struct link *l, const char *address, uint32_t timeout_ms,
+                            struct ndx_plugin_stream **stream, char why[PLUGIN_TEXT])
+{
+	struct ndx_plugin_transport_more more;
+	const struct ndx_plugin_dial d = {.size = sizeof(d),
+	                                  .plugin = l->plugin->state,
+	                                  .address = address,
+	                                  .timeout_ms = timeout_ms,
+	                                  .transport = l->table,
+	                                  .variant = l->variant->table,
+	                                  .values = l->variant->values,
+	                                  .instance = l->variant->instance};
+
+	variant_transport_more(l->variant, &more);
+	if (more.dial != NULL)
+		return more.dial(&d, stream, why, PLUGIN_TEXT);
+	return l->table->connect(l->plugin->state, address, timeout_ms, stream, why, PLUGIN_TEXT);
+}
+
 enum ndx_status link_connect(struct link *l, const char *address, uint64_t deadline_ns)
 {
 	struct ndx_plugin_stream *stream = NULL;
@@ -155,8 +177,7 @@ enum ndx_status link_connect(struct link *l, const char *address, uint64_t deadl
 	enum ndx_status st;
 
 	plugin_enter(l->plugin);
-	st = l->table->connect(l->plugin->state, address, remaining(deadline_ns), &stream, why,
-	                       sizeof(why));
+	st = dial(l, address, remaining(deadline_ns), &stream, why);
 	plugin_leave(l->plugin);
 	why[sizeof(why) - 1] = '\0';
 	if (st != NDX_OK)
@@ -210,6 +231,17 @@ void link_close(struct link *l)
 	pthread_mutex_unlock(&l->lock);
 	if (stream != NULL)
 		l->table->close(stream);
+}
+
+int link_descriptor(struct link *l)
+{
+	struct ndx_plugin_transport_more more;
+	int fd = -1;
+
+	variant_transport_more(l->variant, &more);
+	if (more.descriptor != NULL)
+		fd = more.descriptor(l->stream);
+	return fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
 void link_cancel(struct link *l)

@@ -28,13 +28,14 @@ enum ndx_status link_socket_result(int fd, const char *address);
 /* A transport of a plugin. Its calls block. */
 struct link {
 	const struct ndx_plugin_transport *table; /* NULL: TCP */
+	struct ndx_variant *variant;
 	struct plugin *plugin;
 	pthread_mutex_t lock; /* protects the next two against a cancel from another thread */
 	struct ndx_plugin_stream *stream;
 	bool cancelled;
 };
 
-void link_init(struct link *l, const struct ndx_variant *variant);
+void link_init(struct link *l, struct ndx_variant *variant);
 void link_fini(struct link *l);
 
 /* All of these: NDX_E_IO_TIMEOUT, NDX_E_CANCELED, or the failure of the plugin with
@@ -45,6 +46,8 @@ enum ndx_status link_send(struct link *l, const void *data, size_t length, uint6
 enum ndx_status link_receive(struct link *l, void *data, size_t room, size_t *length,
                              uint64_t deadline_ns);
 void link_close(struct link *l);
+/* A duplicate of the connected transport's descriptor; -1: it has none. */
+int link_descriptor(struct link *l);
 /* Any thread. Cancels all later calls, too. */
 void link_cancel(struct link *l);
 

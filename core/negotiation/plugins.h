@@ -77,6 +77,9 @@ void variant_put(struct ndx_variant *variant);
 
 /* The variant's transport table; NULL: the built-in tcp. */
 const struct ndx_plugin_transport *variant_transport(const struct ndx_variant *variant);
+/* What that transport can do in addition, as far as plugin and library know; else zeros. */
+void variant_transport_more(const struct ndx_variant *variant,
+                            struct ndx_plugin_transport_more *more);
 
 /* plugins_check.c: the rules for a table. NDX_E_ABI_MISMATCH or NDX_E_INVALID_CONFIG: `why`.
  * plugin_take_table() copies the part of a table that this library knows, the rest is 0. */

@@ -50,6 +50,48 @@ static const char *transports_fault(const struct ndx_plugin_transport *t)
 	return NULL;
 }
 
+static const struct ndx_plugin_transport *find_transport(const struct ndx_plugin *table,
+                                                         const char *name)
+{
+	const struct ndx_plugin_transport *t = table->transports;
+
+	while (t != NULL && t->name != NULL && strcmp(t->name, name) != 0)
+		t++;
+	return t != NULL && t->name != NULL ? t : NULL;
+}
+
+/* Members that this library does not know have to be 0. */
+static bool more_is_known(const struct ndx_plugin_transport_more *more)
+{
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): the last member is a pointer */
+	static const struct base_struct layout =
+		BASE_STRUCT(struct ndx_plugin_transport_more, NDX_PLUGIN_TRANSPORT_MORE_SIZE_0_1,
+	                    "set `size` to its sizeof()");
+	struct ndx_plugin_transport_more own = {0};
+	enum ndx_status st;
+
+	ndxp_fail_hold(true);
+	st = base_struct_in(&layout, "its table", &own, more, more->size);
+	ndxp_fail_hold(false);
+	return st == NDX_OK;
+}
+
+static const char *more_fault(const struct ndx_plugin *table)
+{
+	const struct ndx_plugin_transport_more *const *more = table->more;
+
+	for (size_t i = 0; more != NULL && more[i] != NULL; i++) {
+		if (!more_is_known(more[i]))
+			return "`more` has an entry of a size that this library does not know";
+		if (more[i]->name == NULL || find_transport(table, more[i]->name) == NULL)
+			return "`more` names a transport that the plugin does not have";
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(more[k]->name, more[i]->name) == 0)
+				return "`more` has two entries for the same transport";
+	}
+	return NULL;
+}
+
 enum ndx_status plugin_check_table(const struct ndx_plugin *table, char why[PLUGIN_TEXT])
 {
 	const char *fault = NULL;
@@ -74,6 +116,8 @@ enum ndx_status plugin_check_table(const struct ndx_plugin *table, char why[PLUG
 	else
 		fault = transports_fault(table->transports);
 	if (fault == NULL)
+		fault = more_fault(table);
+	if (fault == NULL)
 		return NDX_OK;
 	(void)snprintf(why, PLUGIN_TEXT, "%s", fault);
 	return NDX_E_INVALID_CONFIG;
@@ -96,14 +140,7 @@ static const char *ops_fault(const struct ndx_variant_ops *ops)
 
 static bool has_transport(const struct ndx_plugin *table, const char *name)
 {
-	const struct ndx_plugin_transport *t = table->transports;
-
-	if (name == NULL || strcmp(name, "tcp") == 0)
-		return true;
-	for (size_t i = 0; t != NULL && t[i].name != NULL; i++)
-		if (strcmp(t[i].name, name) == 0)
-			return true;
-	return false;
+	return name == NULL || strcmp(name, "tcp") == 0 || find_transport(table, name) != NULL;
 }
 
 static const char *variant_fault(const struct ndx_plugin *table,

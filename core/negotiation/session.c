@@ -13,6 +13,7 @@
 #include "base_struct.h"
 
 #define MESSAGE_LEAST 512u
+#define RELAYS_MS 2000u
 
 static const struct base_struct attr_layout = BASE_STRUCT(
 	struct ndx_session_attr, NDX_SESSION_ATTR_SIZE_0_1, "call ndx_session_attr_init() first");
@@ -109,6 +110,16 @@ static void free_servers(struct ndx_session *s)
 	free(s->given_up);
 }
 
+static enum ndx_status prepare_relays(struct ndx_session *s)
+{
+	if (!session_has_relay(s))
+		return NDX_OK;
+	s->relays = relay_group_create();
+	if (s->relays == NULL)
+		return fail(NDX_E_NO_MEMORY, 0, "ndx_session_create: out of memory");
+	return engine_need_pool(s->driver.engine, "ndx_session_create");
+}
+
 enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct ndx_session **out)
 {
 	struct ndx_session_attr own = attr_defaults;
@@ -151,13 +162,20 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 		goto fail_engine;
 	driver_init(s, &session_client_role, engine);
 	link_init(&s->link, own.variant);
+	st = prepare_relays(s);
+	if (st != NDX_OK)
+		goto fail_relays;
 	dialogue_init(&s->dialogue, own.variant, NDX_ROLE_CLIENT, s->id, &limits, &s->history);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->call.turn, NULL);
 	s->begin = (struct ndxp_job){.fn = session_on_begin, .arg = s};
 	*out = s;
 	return NDX_OK;
+fail_relays:
+	link_fini(&s->link);
+	engine_put(engine);
 fail_engine: /* ndx_last_error() has the cause */
+	relay_group_put(s->relays);
 	tls_context_free(s->tls);
 	history_fini(&s->history);
 	free_servers(s);
@@ -391,13 +409,33 @@ static bool end_in_pool(struct ndx_session *s)
 	return true;
 }
 
+/* The plugin may be unloaded after the close: wait until its transports are closed, but not without
+ * limit. One that the connection still needs is not waited for. */
+static void await_relays(struct relay_group *relays, uint64_t id)
+{
+	if (relays == NULL)
+		return;
+	if (!ndxp_loop_on_any() && !relay_group_wait(relays, RELAYS_MS))
+		log_warn(0,
+		         "session %llu: it is closed, and its plugin has not closed the transport "
+		         "yet; the variant stays in use until then",
+		         (unsigned long long)id);
+	relay_group_put(relays);
+}
+
 void ndx_session_close(struct ndx_session *s)
 {
+	struct relay_group *relays;
+	uint64_t id;
+
 	if (s == NULL || !end_call(s))
 		return;
 	ndxp_loop_call(s->driver.engine->loop, session_stop, s);
 	if (end_in_pool(s))
 		return;
 	session_end_plugin(s, base_loop_in_callback() ? 0 : 100);
+	id = s->id;
+	relays = s->relays != NULL ? relay_group_get(s->relays) : NULL;
 	ndxp_loop_call(s->driver.engine->loop, session_release, s);
+	await_relays(relays, id);
 }

@@ -22,7 +22,8 @@ enum reach_state {
 	REACH_NAME,    /* waits for the resolver */
 	REACH_ADDRESS, /* the address `next` is next */
 	REACH_TCP,     /* waits for the socket to connect */
-	REACH_STREAM,  /* the plugin connects a stream */
+	REACH_STREAM,  /* the plugin of a device connects a stream */
+	REACH_RELAY,   /* begin to connect another transport of a plugin */
 	REACH_HELLO,   /* sends hello */
 	REACH_WELCOME, /* waits for the answer */
 	REACH_DONE,    /* connected */
@@ -81,7 +82,8 @@ struct ndx_session {
 	/* A client's: */
 	char **servers;
 	bool *given_up; /* for each server: do not try again during this connect */
-	struct link link;
+	struct link link;           /* `table` NULL: TCP; `stream`: only that of a device */
+	struct relay_group *relays; /* NULL unless the session has relays */
 	struct reach reach;
 	struct session_call call;
 	struct ndxp_job begin;
@@ -105,6 +107,8 @@ bool session_reach_timer(struct ndx_session *s);
 /* The time is over while an operation of the plugin's transport waits for a thread. */
 bool session_reach_queued(struct ndx_session *s, const char *why);
 bool session_reach_cancel(struct ndx_session *s);
+/* Whether the transport is a plugin's that the driver sees as a socket, see relay.h. */
+bool session_has_relay(const struct ndx_session *s);
 
 /* session_client.c; loop thread. */
 /* The role of the client. */

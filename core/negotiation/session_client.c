@@ -301,6 +301,7 @@ static void free_session(void *arg)
 		free(s->servers[i]);
 	free(s->servers);
 	free(s->given_up);
+	relay_group_put(s->relays);
 	tls_context_free(s->tls);
 	driver_fini(s);
 	history_fini(&s->history);

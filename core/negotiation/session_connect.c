@@ -12,6 +12,10 @@
 #include "plaintext.h"
 #include "session.h"
 
+/* The transport itself has to end an attempt in time, and says why. */
+#define RELAY_GRACE_MS 250u
+#define FAREWELL_MS 100u
+
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -117,6 +121,7 @@ bool session_reach_cancel(struct ndx_session *s)
 	case REACH_ADDRESS:
 	case REACH_TCP:
 	case REACH_STREAM:
+	case REACH_RELAY:
 	case REACH_HELLO:
 	case REACH_WELCOME:
 		record_attempt(s, NDX_E_CANCELED);
@@ -163,8 +168,19 @@ static bool attempt_failed(struct ndx_session *s, enum ndx_error_layer layer, en
 	return true;
 }
 
+bool session_has_relay(const struct ndx_session *s)
+{
+	return s->link.table != NULL && (s->link.plugin->table->flags & NDX_PLUGIN_DEVICE) == 0;
+}
+
 static enum ndx_status fail_silent(struct ndx_session *s)
 {
+	if (s->driver.relay != NULL && !relay_is_connected(s->driver.relay))
+		return fail(NDX_E_IO_TIMEOUT, 0,
+		            "plugin \"%s\", transport \"%s\", %.128s: its connect has not "
+		            "returned within %u ms",
+		            s->link.plugin->name, s->link.table->name, server_of(s),
+		            s->attr.connect_timeout_ms);
 	if (s->driver.tls != NULL && !s->driver.secured)
 		return fail(NDX_E_IO_TIMEOUT, 0,
 		            "server %.128s: the TLS handshake does not end within %u ms",
@@ -175,7 +191,8 @@ static enum ndx_status fail_silent(struct ndx_session *s)
 
 static bool attempt_lost(struct ndx_session *s)
 {
-	const bool silent = s->driver.io_status == NDX_E_IO_TIMEOUT && s->reach.at != REACH_STREAM;
+	const bool silent = s->driver.io_status == NDX_E_IO_TIMEOUT &&
+	                    s->reach.at != REACH_STREAM && s->driver.relay == NULL;
 
 	if (silent)
 		return attempt_failed(s, NDX_LAYER_TRANSPORT, fail_silent(s), ndx_last_error());
@@ -257,6 +274,13 @@ static bool find_addresses(struct ndx_session *s)
 	return true;
 }
 
+static uint32_t attempt_ms(const struct ndx_session *s)
+{
+	const uint32_t ms = s->attr.connect_timeout_ms;
+
+	return session_has_relay(s) && ms < UINT32_MAX - RELAY_GRACE_MS ? ms + RELAY_GRACE_MS : ms;
+}
+
 /* Begin an attempt at the next server that was not given up. */
 static bool begin_attempt(struct ndx_session *s)
 {
@@ -270,10 +294,10 @@ static bool begin_attempt(struct ndx_session *s)
 		return true;
 	}
 	r->since_ns = ndxp_now_ns();
-	driver_set_timer(s, earlier(s->deadline_ns, ndxp_deadline(s->attr.connect_timeout_ms)));
+	driver_set_timer(s, earlier(s->deadline_ns, ndxp_deadline(attempt_ms(s))));
 	if (s->link.table == NULL)
 		return find_addresses(s);
-	r->at = REACH_STREAM;
+	r->at = session_has_relay(s) ? REACH_RELAY : REACH_STREAM;
 	return true;
 }
 
@@ -401,6 +425,30 @@ static bool connect_stream(struct ndx_session *s)
 	}
 }
 
+/* The socket of the relay takes hello at once; whether the transport connects shows afterwards. */
+static bool begin_relay(struct ndx_session *s)
+{
+	const struct relay_attr attr = {.variant = s->attr.variant,
+	                                .engine = s->driver.engine,
+	                                .group = s->relays,
+	                                .session = s->id,
+	                                .address = server_of(s),
+	                                .connect_ms = s->attr.connect_timeout_ms,
+	                                .send_ms = s->attr.stage_timeout_ms,
+	                                .farewell_ms = FAREWELL_MS};
+	enum ndx_status st;
+	int fd = -1;
+
+	st = relay_create(&attr, &s->driver.relay, &fd);
+	if (st == NDX_OK && !driver_attach(s, fd))
+		st = fail(NDX_E_INSUFFICIENT_RESOURCES, 0,
+		          "server %.128s: the transport's socket cannot be watched", server_of(s));
+	if (st != NDX_OK)
+		return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
+	begin_hello(s);
+	return true;
+}
+
 static bool close_stream(struct ndx_session *s)
 {
 	if (s->driver.stream != NULL) {
@@ -510,6 +558,8 @@ bool session_reach_step(struct ndx_session *s)
 		return end_connect(s);
 	case REACH_STREAM:
 		return connect_stream(s);
+	case REACH_RELAY:
+		return begin_relay(s);
 	case REACH_HELLO:
 		return send_hello(s);
 	case REACH_WELCOME:
@@ -552,6 +602,7 @@ bool session_reach_timer(struct ndx_session *s)
 	case REACH_SERVER:
 	case REACH_ADDRESS:
 	case REACH_STREAM:
+	case REACH_RELAY:
 	default:
 		return false;
 	}

@@ -234,3 +234,14 @@ const struct ndx_plugin_transport *variant_transport(const struct ndx_variant *v
 		t++;
 	return t;
 }
+
+void variant_transport_more(const struct ndx_variant *v, struct ndx_plugin_transport_more *more)
+{
+	const struct ndx_plugin_transport_more *const *at = v->plugin->table->more;
+
+	memset(more, 0, sizeof(*more));
+	while (at != NULL && *at != NULL && strcmp((*at)->name, v->table->transport) != 0)
+		at++;
+	if (at != NULL && *at != NULL)
+		memcpy(more, *at, (*at)->size < sizeof(*more) ? (*at)->size : sizeof(*more));
+}

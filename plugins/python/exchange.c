@@ -79,8 +79,8 @@ static enum ndx_status available(void *plugin, const struct ndx_plugin_variant *
 }
 
 /* Rows for _settings() of support.py. */
-static PyObject *make_settings(const struct ndx_plugin_param *params,
-                               const struct ndx_plugin_value *values)
+PyObject *exchange_settings(const struct ndx_plugin_param *params,
+                            const struct ndx_plugin_value *values)
 {
 	PyObject *rows = PyList_New(0);
 
@@ -126,7 +126,7 @@ static enum ndx_status create(void *plugin, const struct ndx_plugin_variant *var
 		return NDX_E_INSUFFICIENT_RESOURCES;
 	}
 	instance->variant = v;
-	instance->settings = make_settings(variant->params, values);
+	instance->settings = exchange_settings(variant->params, values);
 	if (!check_settings(v, instance->settings)) {
 		(void)py_why(v->guest->host, why, room);
 		Py_CLEAR(instance->settings);

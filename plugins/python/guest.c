@@ -97,14 +97,19 @@ static bool fill_transports(struct guest *g, PyObject *rows)
 	}
 	for (unsigned i = 0; i < count; i++) {
 		const char *name;
+		int takes_settings;
+		int has_descriptor;
 
-		if (!PyArg_ParseTuple(PyList_GetItem(rows, (Py_ssize_t)i), "sO", &name,
-		                      &g->transport_classes[i]))
+		if (!PyArg_ParseTuple(PyList_GetItem(rows, (Py_ssize_t)i), "sOpp", &name,
+		                      &g->transport_classes[i], &takes_settings, &has_descriptor))
 			return false;
-		transport_fill(&g->transports[i], i, name);
+		g->takes_settings[i] = takes_settings != 0;
+		transport_fill(g, i, name, has_descriptor != 0);
 	}
-	if (count > 0)
+	if (count > 0) {
 		g->table.transports = g->transports;
+		g->table.more = g->more_list;
+	}
 	return true;
 }
 

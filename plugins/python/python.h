@@ -44,7 +44,10 @@ struct guest {
 	struct guest_variant *variants;
 	struct ndx_plugin_variant *list;
 	struct ndx_plugin_transport transports[TRANSPORTS_MOST + 1];
+	struct ndx_plugin_transport_more more[TRANSPORTS_MOST];
+	const struct ndx_plugin_transport_more *more_list[TRANSPORTS_MOST + 1];
 	PyObject *transport_classes[TRANSPORTS_MOST]; /* borrowed from `tables` */
+	bool takes_settings[TRANSPORTS_MOST];         /* the class wants the variant's settings */
 };
 
 /*
@@ -79,8 +82,12 @@ void guest_close(void *plugin, const struct ndx_plugin *table, void *guest);
 
 /* exchange.c: the functions of every variant; the guest's tables say which variant it is. */
 extern const struct ndx_variant_ops exchange_ops;
+/* Values of parameters as a dict; NULL: an exception is set. */
+PyObject *exchange_settings(const struct ndx_plugin_param *params,
+                            const struct ndx_plugin_value *values);
 
-/* transport.c: `name` is valid as long as the guest. */
-void transport_fill(struct ndx_plugin_transport *out, unsigned index, const char *name);
+/* transport.c: the tables of a transport; `name` is valid as long as the guest. `has_descriptor`:
+ * the class has fileno(). */
+void transport_fill(struct guest *g, unsigned index, const char *name, bool has_descriptor);
 
 #endif

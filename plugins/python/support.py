@@ -3,6 +3,7 @@
 
 The host adds log(level, text): level is "error", "warn", "info" or "debug".
 """
+import inspect
 import ipaddress
 import traceback
 import types
@@ -176,13 +177,22 @@ def _variant(cls):
             callable(getattr(cls, "reset", None)), callable(getattr(cls, "available", None)))
 
 
+def _takes_settings(cls):
+    """Whether the class has a parameter of that name; older plugins have not."""
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(p.name == "settings" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
 def _transport(cls):
     owner = f"class {cls.__name__}"
     name = getattr(cls, "name", None)
     if not isinstance(name, str):
         raise ConfigurationError(f"{owner}: its name is missing")
     _need(owner, cls, ("send", "receive", "cancel", "close"))
-    return name, cls
+    return name, cls, _takes_settings(cls), callable(getattr(cls, "fileno", None))
 
 
 def _tables(module):

@@ -2,6 +2,7 @@
 /* Transports in Python: one object of the class per connection. */
 #include "python.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 struct ndx_plugin_stream {
@@ -53,11 +54,32 @@ static double seconds(uint32_t timeout_ms)
 	return (double)timeout_ms / 1000;
 }
 
-static enum ndx_status connect_as(unsigned index, void *plugin, const char *address,
-                                  uint32_t timeout_ms, struct ndx_plugin_stream **out, char *why,
-                                  size_t room)
+/* Interpreter lock held. The class is called with what it takes. */
+static PyObject *make_object(const struct guest *g, unsigned index, const char *address,
+                             uint32_t timeout_ms, const struct ndx_plugin_dial *dial)
 {
-	const struct guest *g = plugin;
+	PyObject *class = g->transport_classes[index];
+	PyObject *settings;
+	PyObject *arguments;
+	PyObject *keywords;
+	PyObject *object = NULL;
+
+	if (dial == NULL || !g->takes_settings[index])
+		return PyObject_CallFunction(class, "(sd)", address, seconds(timeout_ms));
+	settings = exchange_settings(dial->variant->params, dial->values);
+	keywords = settings != NULL ? Py_BuildValue("{sN}", "settings", settings) : NULL;
+	arguments = keywords != NULL ? Py_BuildValue("(sd)", address, seconds(timeout_ms)) : NULL;
+	if (arguments != NULL)
+		object = PyObject_Call(class, arguments, keywords);
+	Py_XDECREF(arguments);
+	Py_XDECREF(keywords);
+	return object;
+}
+
+static enum ndx_status connect_as(const struct guest *g, unsigned index, const char *address,
+                                  uint32_t timeout_ms, const struct ndx_plugin_dial *dial,
+                                  struct ndx_plugin_stream **out, char *why, size_t room)
+{
 	struct ndx_plugin_stream *stream = calloc(1, sizeof(*stream));
 	enum ndx_status st = NDX_OK;
 	PyGILState_STATE held;
@@ -68,8 +90,7 @@ static enum ndx_status connect_as(unsigned index, void *plugin, const char *addr
 		return NDX_E_INSUFFICIENT_RESOURCES;
 	}
 	stream->guest = g;
-	stream->object = PyObject_CallFunction(g->transport_classes[index], "(sd)", address,
-	                                       seconds(timeout_ms));
+	stream->object = make_object(g, index, address, timeout_ms, dial);
 	if (stream->object == NULL)
 		st = status_of_exception(g, why, room);
 	py_leave(held);
@@ -80,13 +101,26 @@ static enum ndx_status connect_as(unsigned index, void *plugin, const char *addr
 	return st;
 }
 
-/* The connect function of a table is not told its index, so there is one function per index. */
-#define CONNECT(index)                                                                 \
-	static enum ndx_status connect_##index(                                        \
-		void *plugin, const char *address, uint32_t timeout_ms,                \
-		struct ndx_plugin_stream **out, char *why, size_t room)                \
-	{                                                                              \
-		return connect_as(index, plugin, address, timeout_ms, out, why, room); \
+static enum ndx_status dial_any(const struct ndx_plugin_dial *dial,
+                                struct ndx_plugin_stream **out, char *why, size_t room)
+{
+	const struct guest *g = dial->plugin;
+	unsigned index = 0;
+
+	while (index + 1 < TRANSPORTS_MOST &&
+	       strcmp(g->transports[index].name, dial->transport->name) != 0)
+		index++;
+	return connect_as(g, index, dial->address, dial->timeout_ms, dial, out, why, room);
+}
+
+/* For a framework that does not know `dial`. The connect function of a table is not told its index,
+ * so there is one function per index. */
+#define CONNECT(index)                                                                       \
+	static enum ndx_status connect_##index(                                              \
+		void *plugin, const char *address, uint32_t timeout_ms,                      \
+		struct ndx_plugin_stream **out, char *why, size_t room)                      \
+	{                                                                                    \
+		return connect_as(plugin, index, address, timeout_ms, NULL, out, why, room); \
 	}
 
 CONNECT(0)
@@ -196,7 +230,26 @@ static void stream_close(struct ndx_plugin_stream *stream)
 	free(stream);
 }
 
-void transport_fill(struct ndx_plugin_transport *out, unsigned index, const char *name)
+static int stream_descriptor(struct ndx_plugin_stream *stream)
+{
+	PyGILState_STATE held;
+	PyObject *answer;
+	char why[160];
+	long fd = -1;
+
+	if (!py_enter(&held))
+		return -1;
+	answer = PyObject_CallMethod(stream->object, "fileno", NULL);
+	if (answer != NULL)
+		fd = PyLong_AsLong(answer);
+	if (PyErr_Occurred() != NULL)
+		(void)py_why(stream->guest->host, why, sizeof(why));
+	Py_XDECREF(answer);
+	py_leave(held);
+	return fd >= 0 && fd <= INT_MAX ? (int)fd : -1;
+}
+
+void transport_fill(struct guest *g, unsigned index, const char *name, bool has_descriptor)
 {
 	static const struct ndx_plugin_transport each[TRANSPORTS_MOST] = {
 		{.connect = connect_0},
@@ -205,10 +258,16 @@ void transport_fill(struct ndx_plugin_transport *out, unsigned index, const char
 		{.connect = connect_3},
 	};
 
-	*out = (struct ndx_plugin_transport){.name = name,
-	                                     .connect = each[index].connect,
-	                                     .send = stream_send,
-	                                     .receive = stream_receive,
-	                                     .cancel = stream_cancel,
-	                                     .close = stream_close};
+	g->transports[index] = (struct ndx_plugin_transport){.name = name,
+	                                                     .connect = each[index].connect,
+	                                                     .send = stream_send,
+	                                                     .receive = stream_receive,
+	                                                     .cancel = stream_cancel,
+	                                                     .close = stream_close};
+	g->more[index] = (struct ndx_plugin_transport_more){
+		.size = sizeof(g->more[index]),
+		.name = name,
+		.dial = dial_any,
+		.descriptor = has_descriptor ? stream_descriptor : NULL};
+	g->more_list[index] = &g->more[index];
 }

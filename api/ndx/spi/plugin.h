@@ -208,11 +208,19 @@ struct ndx_plugin_stream;
 /**
  * A transport of the plugin for a session's frames, for example a register bus or a message queue.
  * It is a byte stream: in order, without loss, without duplicates.
+ *
+ * Calls on one stream come one at a time, except `cancel`. They come on threads that may block. The
+ * stream stays open until the session has ended, and longer if the session's connection has no
+ * connection manager: then the stream carries the goodbyes of the connection, and its end aborts
+ * the connection. To be able to send at any time, the framework calls `receive` with short
+ * time-outs, 0 to 100 ms, again and again. A plugin with NDX_PLUGIN_DEVICE has no goodbyes: its
+ * `receive` is called when an answer is due, with the time that is left for that.
  */
 struct ndx_plugin_transport {
 	const char *name;
 	/**
 	 * must: connect to @p address, which only the transport interprets, within @p timeout_ms.
+	 * A call that takes longer is not waited for: the stream is closed when it returns.
 	 */
 	enum ndx_status (*connect)(void *plugin, const char *address, uint32_t timeout_ms,
 	                           struct ndx_plugin_stream **stream, char *why, size_t room);
@@ -220,8 +228,8 @@ struct ndx_plugin_transport {
 	enum ndx_status (*send)(struct ndx_plugin_stream *stream, const void *data, size_t length,
 	                        uint32_t timeout_ms);
 	/**
-	 * must: receive 1 to @p room bytes. NDX_E_IO_TIMEOUT: none came; NDX_E_CONNECTION_ABORTED:
-	 * end of the stream.
+	 * must: receive 1 to @p room bytes. NDX_E_IO_TIMEOUT: none came within @p timeout_ms, and a
+	 * later call goes on; NDX_E_CONNECTION_ABORTED: end of the stream.
 	 */
 	enum ndx_status (*receive)(struct ndx_plugin_stream *stream, void *data, size_t room,
 	                           size_t *length, uint32_t timeout_ms);
@@ -233,6 +241,44 @@ struct ndx_plugin_transport {
 	/** must */
 	void (*close)(struct ndx_plugin_stream *stream);
 };
+
+/** What a transport gets to connect: more than the arguments of `connect`. */
+struct ndx_plugin_dial {
+	size_t size;         /**< sizeof(struct ndx_plugin_dial) of the framework's build */
+	void *plugin;        /**< the plugin's state */
+	const char *address; /**< of the server; only the transport interprets it */
+	uint32_t timeout_ms;
+	uint32_t reserved; /**< 0 */
+	/** Which of the plugin's transports; this is the entry of `transports`. */
+	const struct ndx_plugin_transport *transport;
+	const struct ndx_plugin_variant *variant;
+	/**
+	 * The session's settings of the variant, in the order of its schema: an address of a proxy,
+	 * a name and a password. NULL if the variant has no parameters. Valid during the call.
+	 */
+	const struct ndx_plugin_value *values;
+	void *instance; /**< of the variant, as its `create` made it */
+};
+
+/** What a transport can do in addition to struct ndx_plugin_transport. Constant. */
+struct ndx_plugin_transport_more {
+	size_t size;      /**< sizeof(struct ndx_plugin_transport_more) of the plugin's build */
+	const char *name; /**< of one of the plugin's `transports` */
+	/** may: called in place of `connect`, with the same duties. */
+	enum ndx_status (*dial)(const struct ndx_plugin_dial *dial,
+	                        struct ndx_plugin_stream **stream, char *why, size_t room);
+	/**
+	 * may: a descriptor that is readable (poll(), epoll) while the peer's bytes, or the end of
+	 * the stream, can be received; -1: none. Called once, after the transport has connected.
+	 * The framework duplicates the descriptor and only waits for it, so that a session without
+	 * traffic occupies no thread.
+	 */
+	int (*descriptor)(struct ndx_plugin_stream *stream);
+};
+
+/** `size` of struct ndx_plugin_transport_more when it came; the smallest that is accepted. */
+#define NDX_PLUGIN_TRANSPORT_MORE_SIZE_0_1 \
+	NDX_SIZE_UP_TO(struct ndx_plugin_transport_more, descriptor)
 
 struct ndx_plugin;
 
@@ -287,6 +333,8 @@ struct ndx_plugin {
 	const struct ndx_plugin_transport *transports; /**< ends with a NULL name; NULL: none */
 	/** may: the plugin runs other plugins; then it need not have variants */
 	const struct ndx_plugin_guests *guests;
+	/** What its transports can do in addition; ends with a NULL pointer. NULL: nothing. */
+	const struct ndx_plugin_transport_more *const *more;
 };
 
 /** `size` of struct ndx_plugin in version 0.1; the smallest that is accepted. */

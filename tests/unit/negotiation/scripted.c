@@ -429,6 +429,7 @@ int rig_begin(void **state)
 	                             .vendor = "us",
 	                             .list = list,
 	                             .count = 2,
+	                             .flags = NDX_PLUGIN_DEVICE,
 	                             .transports = transports};
 	bus = (struct bus){0};
 	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
