@@ -76,6 +76,8 @@ static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
 uint32_t stage_ms;
 enum ndx_stage held_stage = NDX_STAGE_READY;
 bool managed;
+const struct ndx_plugin *rig_plugin;
+const struct ndx_setting *rig_setting;
 
 static void open_end(struct end *e)
 {
@@ -137,14 +139,16 @@ void rig_up(struct rig *r)
 	socklen_t length = sizeof(at);
 	char address[32];
 	const char *const servers[] = {address};
+	const struct ndx_plugin *used = rig_plugin != NULL ? rig_plugin : &plugin;
 
 	memset(r, 0, sizeof(*r));
 	open_end(&r->a);
 	open_end(&r->b);
 	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
-	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
-	assert_int_equal(ndx_negotiation_get_variant(r->negotiation, "same", "as-it-is", NULL, 0,
-	                                             &r->variant),
+	assert_int_equal(ndx_negotiation_register(r->negotiation, used), NDX_OK);
+	assert_int_equal(ndx_negotiation_get_variant(r->negotiation, used->name,
+	                                             used->list[0].name, rig_setting,
+	                                             rig_setting != NULL, &r->variant),
 	                 NDX_OK);
 	ndx_negotiation_server_attr_init(&attr);
 	attr.address = "127.0.0.1:0";

@@ -10,6 +10,7 @@
 
 #include <ndx/ndx.h>
 #include <ndx/negotiation_server.h>
+#include <ndx/spi/plugin.h>
 
 #include "session.h"
 
@@ -50,6 +51,9 @@ extern uint32_t stage_ms;
 extern enum ndx_stage held_stage; /* ready, unless a test changes it */
 /* The next ends have a connection manager. */
 extern bool managed;
+/* The plugin of the next rig; its first variant is used. NULL: one over TCP. */
+extern const struct ndx_plugin *rig_plugin;
+extern const struct ndx_setting *rig_setting; /* NULL: none */
 
 void rig_up(struct rig *r);
 /* The same, and run the session. */
