@@ -26,12 +26,24 @@ static void on_returned(void *arg)
 		driver_go(s);
 }
 
+bool driver_take_qp(struct ndx_session *s)
+{
+	s->driver.returned_qp = false;
+	s->driver.phase = DRIVER_ACTIVE;
+	/* The session has failed while its queue pair was connecting. */
+	if (s->dialogue.next == DIALOGUE_FAILED)
+		return true;
+	return driver_qp_done(s);
+}
+
 static void on_qp_done(void *arg)
 {
 	struct ndx_session *s = arg;
+	struct driver *d = &s->driver;
 
-	s->driver.phase = DRIVER_ACTIVE;
-	if (driver_qp_done(s))
+	d->connecting = false;
+	d->returned_qp = d->phase != DRIVER_QP; /* the transport is being replaced */
+	if (!d->returned_qp && driver_take_qp(s))
 		driver_go(s);
 }
 
@@ -59,6 +71,7 @@ static bool send_out(struct ndx_session *s)
 {
 	switch (driver_send(s, s->dialogue.out, s->dialogue.out_length)) {
 	case IO_DONE:
+		replay_sent(&s->driver.replay, s->dialogue.out, s->dialogue.out_length);
 		dialogue_sent(&s->dialogue);
 		return true;
 	case IO_LOST:
@@ -130,7 +143,7 @@ void driver_go(struct ndx_session *s)
 	d->reads = READS_AT_ONCE;
 	d->wanted = 0;
 	while (more) {
-		if (!driver_oob_send(s)) {
+		if (!driver_replay_send(s) || !driver_oob_send(s)) {
 			driver_oob_receive(
 				s); /* the peer's goodbye does not wait for the own one */
 			return;
@@ -219,4 +232,5 @@ void driver_fini(struct ndx_session *s)
 {
 	frame_reader_clear(&s->driver.in);
 	frame_reader_clear(&s->driver.behind);
+	replay_clear(&s->driver.replay);
 }

@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "frame_io.h"
 #include "relay.h"
+#include "replay.h"
 #include "tls.h"
 
 struct ndx_session;
@@ -70,13 +71,15 @@ struct driver {
 	struct engine *engine;
 	enum driver_phase phase;
 	bool over; /* out of time, or stopped, while the pool or the queue pair has the session */
-	bool secured;        /* the handshake of `tls` has ended, and the log says so */
-	int fd;              /* -1: none, or a stream */
-	struct link *stream; /* the transport of a device's plugin; NULL: the socket `fd`, or none */
+	bool secured; /* the handshake of `tls` has ended, and the log says so */
+	int fd;       /* -1: none, or a stream */
+	struct link
+		*stream; /* the transport of a device's plugin; NULL: the socket `fd`, or none */
 	struct relay *relay; /* behind `fd` is another transport of a plugin; else NULL */
 	struct tls *tls;     /* over the socket; NULL: plaintext */
 	struct ndxp_watch watch;
 	bool watched;
+	struct replay replay;
 	uint32_t wanted; /* the events that this drive waits for */
 	struct ndxp_timer timer;
 	uint64_t deadline_ns; /* of the timer */
@@ -115,6 +118,8 @@ struct driver {
 	uint32_t called_round; /* the dialogue's round then: a restart in the task changes it */
 	struct ndx_overlapped ov;
 	struct ndxp_job qp_done;
+	bool connecting;   /* the queue pair has a call in progress, also without DRIVER_QP */
+	bool returned_qp;  /* ... which has returned while the transport was being replaced */
 	bool proving;      /* `ov` is of the proof of the path, not of connecting */
 	bool given_up;     /* the attempt was given up, to find out what has arrived */
 	bool restart;      /* the dialogue's next call repeats the stage */
@@ -143,6 +148,8 @@ void driver_fini(struct ndx_session *s);
 void driver_go(struct ndx_session *s);
 /* The same from any thread, or out of the drive of another session: soon. */
 void driver_go_soon(struct ndx_session *s);
+/* The queue pair's call has returned. True: drive the session further. */
+bool driver_take_qp(struct ndx_session *s);
 /* Give the session to the pool: for the dialogue's next call. */
 void driver_call(struct ndx_session *s);
 
@@ -181,6 +188,22 @@ enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t l
 void driver_shut(struct ndx_session *s);
 /* Discard what arrives, until the peer closes. */
 enum driver_io driver_drain(struct ndx_session *s);
+
+/* ---- driver_replay.c ---- */
+
+/* Whether another transport can replace the present one, in any phase. */
+bool driver_can_resume(const struct ndx_session *s);
+/* The transport is lost while something else has the session. True: it may be replaced, and what
+ * uses it next notices. */
+bool driver_drop_lost(struct ndx_session *s);
+/* The transport is about to be replaced: keep what has arrived. */
+void replay_hold(struct driver *d);
+/* Another transport is there: send what the peer lacks before all else. False: that is not kept. */
+bool replay_resume(struct driver *d, uint32_t peer_received);
+/* Send it. False: wait. */
+bool driver_replay_send(struct ndx_session *s);
+/* Stage ready has ended here: tell the peer, once. */
+enum driver_io driver_settle(struct ndx_session *s);
 
 /* ---- driver_tls.c ---- */
 

@@ -241,6 +241,7 @@ void driver_consume(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 
+	replay_received(&d->replay, &d->in);
 	frame_reader_consume(&d->in);
 	if (d->behind.used == 0)
 		return;

@@ -68,7 +68,7 @@ bool driver_oob_send(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 
-	if (d->oob == NULL || d->fd < 0)
+	if (d->oob == NULL || d->fd < 0 || d->replay.paused)
 		return true;
 	/* A frame of the session that is being sent comes first; its last frame ends this. */
 	while (d->oob_sending ||
@@ -77,9 +77,13 @@ bool driver_oob_send(struct ndx_session *s)
 
 		if (io == IO_WAIT)
 			return false;
+		if (io != IO_DONE) {
+			/* The reader will detect the lost transport; another one gets the frame. */
+			d->oob_sending = driver_can_resume(s);
+			return true;
+		}
 		d->oob_sending = false;
-		if (io != IO_DONE)
-			return true; /* the reader will detect the lost transport */
+		replay_sent(&d->replay, d->oob_frame, sizeof(d->oob_frame));
 		if (d->oob_frame[7] == 0)
 			oob_link_tell(d->oob, OOB_CARRIER, OOB_SENT);
 	}
@@ -121,9 +125,10 @@ static void receive_behind(struct ndx_session *s)
 		io = driver_read_behind(s, &f);
 		if (io != IO_DONE || !(is_heartbeat(d, &f) || pass_on(d, &f)))
 			break;
+		replay_received(&d->replay, &d->behind);
 		frame_reader_consume(&d->behind);
 	}
-	if (io == IO_LOST)
+	if (io == IO_LOST && !driver_drop_lost(s))
 		oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
 }
 
@@ -148,6 +153,10 @@ void driver_oob_receive(struct ndx_session *s)
 			receive_behind(s);
 			return;
 		case IO_LOST:
+			if (driver_drop_lost(s))
+				return;
+			oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
+			return;
 		case IO_BAD:
 			oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
 			return;

@@ -59,6 +59,7 @@ void driver_qp_connect(struct ndx_session *s)
 		st = ndx_connector_connect_peer(s->attr.connector, &s->dialogue.peer, &d->ov);
 	}
 	if (st == NDX_PENDING) {
+		d->connecting = true;
 		d->phase = DRIVER_QP;
 		return;
 	}
@@ -86,6 +87,21 @@ bool driver_qp_on_timer(struct ndx_session *s)
 	return true;
 }
 
+/* The transport is lost while the queue pair connects, which goes on. False: it cannot be replaced.
+ */
+static bool replace_transport(struct ndx_session *s)
+{
+	const struct driver *d = &s->driver;
+	const bool cancelled = d->role->cancelled != NULL && d->role->cancelled(s);
+
+	if (cancelled || d->over || d->io_status != NDX_E_CONNECTION_ABORTED ||
+	    !driver_can_resume(s))
+		return false;
+	if (d->role->lost(s))
+		driver_go_soon(s);
+	return true;
+}
+
 /* Whether the peer's frame ends the attempt. */
 static bool is_last_word(struct ndx_session *s, const struct frame *f)
 {
@@ -95,7 +111,7 @@ static bool is_last_word(struct ndx_session *s, const struct frame *f)
 	if (f->type == FRAME_ERROR || (d->half && f->type == FRAME_PROOF))
 		return true;
 	/* a frame that waits for the queue pair: has the peer gone since? */
-	return driver_read_behind(s, &behind) == IO_LOST;
+	return driver_read_behind(s, &behind) == IO_LOST && !replace_transport(s);
 }
 
 void driver_qp_look(struct ndx_session *s)
@@ -118,6 +134,9 @@ void driver_qp_look(struct ndx_session *s)
 				give_up(s);
 			return;
 		case IO_LOST:
+			if (!replace_transport(s))
+				give_up(s);
+			return;
 		case IO_BAD:
 			give_up(s);
 			return;
@@ -173,6 +192,7 @@ void driver_qp_prove(struct ndx_session *s)
 	                proof_ms(d), &d->ov);
 	if (st == NDX_PENDING) {
 		d->proving = true;
+		d->connecting = true;
 		d->phase = DRIVER_QP;
 		return;
 	}

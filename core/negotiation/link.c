@@ -131,9 +131,8 @@ enum ndx_status link_socket_result(int fd, const char *address)
 
 void link_init(struct link *l, struct ndx_variant *variant)
 {
-	*l = (struct link){.table = variant_transport(variant),
-	                   .variant = variant,
-	                   .plugin = variant->plugin};
+	*l = (struct link){
+		.table = variant_transport(variant), .variant = variant, .plugin = variant->plugin};
 	(void)pthread_mutex_init(&l->lock, NULL);
 }
 

@@ -168,8 +168,8 @@ static void send_all(struct relay *r)
 	enum ndx_status st;
 	size_t got = 0;
 
-	while (!r->dead && (st = base_socket_receive(r->fd, bytes, sizeof(bytes), &got)) !=
-	                           NDX_PENDING) {
+	while (!r->dead &&
+	       (st = base_socket_receive(r->fd, bytes, sizeof(bytes), &got)) != NDX_PENDING) {
 		if (st != NDX_OK) {
 			r->dead = true; /* the driver has closed its end */
 			return;
@@ -243,8 +243,7 @@ static void serve_ready(struct relay *r)
 {
 	for (;;) {
 		send_out(r);
-		if (r->dead || has_left(r) || (r->length > 0 && !hand_over(r)) ||
-		    !receive_in(r, 0))
+		if (r->dead || has_left(r) || (r->length > 0 && !hand_over(r)) || !receive_in(r, 0))
 			return;
 	}
 }
@@ -423,9 +422,9 @@ static void on_timer(void *arg)
 	         "session %llu: plugin \"%s\", transport \"%s\": it does not return from its %s; "
 	         "a thread of the pool stays with it",
 	         (unsigned long long)r->session, r->link.plugin->name, r->link.table->name,
-	         r->closing                ? "close"
-	         : relay_is_connected(r)   ? "send or receive after its cancel"
-	                                   : "connect");
+	         r->closing              ? "close"
+	         : relay_is_connected(r) ? "send or receive after its cancel"
+	                                 : "connect");
 }
 
 static void free_relay(struct relay *r)
@@ -507,9 +506,8 @@ static bool has_unsent(struct relay *r)
 {
 	int unsent = 0;
 
-	return relay_is_connected(r) &&
-	       ((ioctl(r->fd, FIONREAD, &unsent) == 0 && unsent > 0) ||
-	        __atomic_load_n(&r->sending, __ATOMIC_SEQ_CST) != 0);
+	return relay_is_connected(r) && ((ioctl(r->fd, FIONREAD, &unsent) == 0 && unsent > 0) ||
+	                                 __atomic_load_n(&r->sending, __ATOMIC_SEQ_CST) != 0);
 }
 
 void relay_leave(struct relay *r)

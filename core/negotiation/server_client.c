@@ -120,6 +120,12 @@ static bool between(struct ndx_session *s)
 	s->agreed = d->agreement_known;
 	s->state = NDX_SESSION_CONNECTED;
 	pthread_mutex_unlock(&s->lock);
+	if (d->finished == NDX_STAGE_READY) {
+		const enum driver_io io = driver_settle(s);
+
+		if (io != IO_DONE)
+			return io == IO_LOST && s->driver.role->lost(s);
+	}
 	if (c->staged < d->finished) {
 		report_stage(c);
 		return false;

@@ -9,6 +9,7 @@
 #include "server.h"
 
 #define LAST_WORDS_MS 1000u
+#define SETTLE_MS 3000u
 
 static void on_last(void *arg)
 {
@@ -88,10 +89,31 @@ bool client_report_failure(struct client *c)
 	return client_end(c);
 }
 
+/* The session goes on over another transport, if one comes in time. */
+static void await_transport(struct client *c)
+{
+	struct driver *d = &c->session.driver;
+
+	log_info("session %llu of %s: its transport broke in stage %s; it may come back",
+	         (unsigned long long)c->session.id, c->address,
+	         frame_stage_name(c->session.dialogue.view.stage));
+	c->rests_ns = ndxp_now_ns();
+	if (d->phase == DRIVER_QP)
+		return; /* the queue pair goes on to connect */
+	d->phase = DRIVER_ORPHAN;
+	/* Stage ready has ended here, but the client may not know. */
+	if (c->session.dialogue.next == DIALOGUE_IDLE) {
+		c->idle = false;
+		driver_set_timer(&c->session, ndxp_deadline(SETTLE_MS));
+	}
+}
+
 void client_lost(struct client *c)
 {
 	struct dialogue *d = &c->session.dialogue;
 	const bool between = d->next == DIALOGUE_IDLE;
+	const bool replays = c->session.driver.replay.on;
+	const bool resumes = replays && driver_can_resume(&c->session);
 
 	if (driver_tls_failed(&c->session))
 		log_warn(0, "session %llu of %s: %s", (unsigned long long)c->session.id, c->address,
@@ -103,13 +125,10 @@ void client_lost(struct client *c)
 		client_finish(c);
 		return;
 	}
-	if (!between && d->view.stage != NDX_STAGE_VALIDATE && c->session.driver.oob == NULL &&
-	    c->session.attr.variant->table->ops->reset != NULL) {
-		log_info("session %llu of %s: its transport broke in stage %s; it may come back",
-		         (unsigned long long)c->session.id, c->address,
-		         frame_stage_name(d->view.stage));
-		c->session.driver.phase = DRIVER_ORPHAN;
-		c->rests_ns = ndxp_now_ns();
+	if (resumes ||
+	    (!replays && !between && d->view.stage != NDX_STAGE_VALIDATE &&
+	     c->session.driver.oob == NULL && c->session.attr.variant->table->ops->reset != NULL)) {
+		await_transport(c);
 		return;
 	}
 	dialogue_fail(d, NDX_LAYER_TRANSPORT, NDX_E_CONNECTION_ABORTED, false,

@@ -34,10 +34,13 @@ static struct ndx_variant *find_variant(const struct ndx_negotiation_server *ser
 
 static bool send_welcome(struct client *c, uint8_t flags)
 {
+	const struct replay *replay = &c->session.driver.replay;
 	const struct ndx_negotiation_server_attr *a = &c->server->attr;
 	const struct frame_welcome w = {a->max_message, a->stage_timeout_ms, a->session_timeout_ms};
-	const struct frame f = {
-		.type = FRAME_WELCOME, .flags = flags, .length = FRAME_WELCOME_SIZE};
+	const struct frame f = {.type = FRAME_WELCOME,
+	                        .flags = (uint8_t)(flags | (replay->on ? FRAME_REPLAYS : 0)),
+	                        .round = flags != 0 && replay->on ? replay_count(replay) : 0,
+	                        .length = FRAME_WELCOME_SIZE};
 	uint8_t bytes[FRAME_HEADER + FRAME_WELCOME_SIZE];
 
 	(void)frame_write_welcome(bytes + FRAME_HEADER, &w);
@@ -47,28 +50,61 @@ static bool send_welcome(struct client *c, uint8_t flags)
 	return driver_send(&c->session, bytes, sizeof(bytes)) == IO_DONE;
 }
 
-/* A session that waits for its transport, or has not detected yet that its transport broke. */
+/* Whether another transport can be given to the session, which may not have detected yet that the
+ * present one broke. */
+static bool may_resume(const struct client *c)
+{
+	const struct ndx_session *s = &c->session;
+	const struct driver *d = &s->driver;
+
+	if (d->replay.on)
+		return !d->over && driver_can_resume(s) &&
+		       (d->phase == DRIVER_ORPHAN || d->phase == DRIVER_ACTIVE ||
+		        d->phase == DRIVER_POOL || d->phase == DRIVER_QP);
+	return (d->phase == DRIVER_ORPHAN ||
+	        (d->phase == DRIVER_ACTIVE && s->dialogue.next == DIALOGUE_RECEIVE)) &&
+	       d->oob == NULL && s->dialogue.view.stage != NDX_STAGE_VALIDATE &&
+	       s->attr.variant->table->ops->reset != NULL;
+}
+
 static struct client *find_session(struct ndx_negotiation_server *server, const struct client *but,
                                    const uint8_t cookie[16])
 {
 	for (struct ndxp_list *n = server->clients.next; n != &server->clients; n = n->next) {
 		struct client *c = container_of(n, struct client, node);
-		const bool waits = c->session.driver.phase == DRIVER_ORPHAN ||
-		                   (c->session.driver.phase == DRIVER_ACTIVE &&
-		                    c->session.dialogue.next == DIALOGUE_RECEIVE);
 
-		if (c != but && waits && c->session.driver.oob == NULL &&
-		    memcmp(c->session.cookie, cookie, 16) == 0 &&
-		    c->session.dialogue.view.stage != NDX_STAGE_VALIDATE &&
-		    c->session.attr.variant->table->ops->reset != NULL)
+		if (c != but && c->talking && memcmp(c->session.cookie, cookie, 16) == 0 &&
+		    may_resume(c))
 			return c;
 	}
 	return NULL;
 }
 
-/* Continue the session over the transport of `from`; frees `from`. */
-static void resume(struct client *c, struct client *from)
+/* The session has another transport: go on where it is. */
+static void go_on(struct client *c)
 {
+	if (c->session.driver.phase == DRIVER_ORPHAN)
+		c->session.driver.phase = DRIVER_ACTIVE;
+	driver_go_soon(&c->session);
+}
+
+/* Another transport is of no use for the session. */
+static void fail_resumption(struct client *c)
+{
+	const enum driver_phase phase = c->session.driver.phase;
+
+	if (phase == DRIVER_POOL || phase == DRIVER_QP)
+		driver_detach(&c->session); /* it fails when its task has returned */
+	else if (client_fail(c, NDX_E_CONNECTION_ABORTED,
+	                     "its second transport broke, too, or messages are missing"))
+		driver_go_soon(&c->session);
+}
+
+/* Continue the session over the transport of `from`, whose client has received `count` frames;
+ * frees `from`. */
+static void resume(struct client *c, struct client *from, uint32_t count)
+{
+	struct driver *d = &c->session.driver;
 	struct driver *other = &from->session.driver;
 	struct tls *tls = other->tls;
 	const int fd = other->fd;
@@ -79,19 +115,25 @@ static void resume(struct client *c, struct client *from)
 	other->fd = -1;
 	other->tls = NULL;
 	client_stop(from);
+	if (d->replay.on)
+		replay_hold(d);
 	driver_detach(&c->session);
 	attached = driver_attach(&c->session, fd);
 	driver_take_ahead(&c->session, other); /* `from` is freed later, by a job */
 	c->session.driver.tls = tls;
 	c->session.driver.secured = tls != NULL;
-	if (!attached || !driver_bind(&c->session) || !send_welcome(c, FRAME_RESUMED)) {
-		if (client_fail(c, NDX_E_CONNECTION_ABORTED, "its second transport broke, too"))
-			driver_go_soon(&c->session);
+	if (!attached || !driver_bind(&c->session) || !send_welcome(c, FRAME_RESUMED) ||
+	    (d->replay.on && !replay_resume(d, count))) {
+		fail_resumption(c);
 		return;
 	}
 	server_count(c->server, &c->server->stats.resumed);
 	log_info("session %llu of %s: goes on in stage %s", (unsigned long long)c->session.id,
 	         c->address, frame_stage_name(c->session.dialogue.view.stage));
+	if (d->replay.on) {
+		go_on(c);
+		return;
+	}
 	c->session.driver.restart = true;
 	c->session.driver.since_ns = 0; /* the wait for a frame begins anew */
 	driver_call(&c->session);
@@ -133,7 +175,7 @@ static bool refuse_other(struct client *c, const struct client *owner)
 }
 
 static bool begin_session(struct client *c, struct ndx_variant *variant,
-                          const struct frame_hello *hello)
+                          const struct frame_hello *hello, bool replays)
 {
 	const struct dialogue_limits limits = {c->server->attr.max_message,
 	                                       c->server->attr.max_rounds};
@@ -149,13 +191,17 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 		return client_fail(c, NDX_E_NO_MEMORY, "no key of the channel of TLS");
 	c->session.deadline_ns = ndxp_deadline(c->server->attr.session_timeout_ms);
 	c->session.driver.phase = DRIVER_ACTIVE;
+	/* What TLS has bound to its connection cannot go on over another one. */
+	replay_begin(&c->session.driver.replay, replays && c->session.driver.tls == NULL &&
+	                                                variant->table->ops->reset != NULL);
 	if (!send_welcome(c, 0))
 		return client_fail(c, NDX_E_CONNECTION_ABORTED, "the client went away at once");
 	return true;
 }
 
 /* The client may use the variant, and has a place left. */
-static bool admit(struct client *c, struct ndx_variant *variant, const struct frame_hello *hello)
+static bool admit(struct client *c, struct ndx_variant *variant, const struct frame_hello *hello,
+                  bool replays)
 {
 	struct ndx_negotiation_server *server = c->server;
 	char why[BUDGET_TEXT];
@@ -168,7 +214,7 @@ static bool admit(struct client *c, struct ndx_variant *variant, const struct fr
 	}
 	if (!budget_session(c, why))
 		return refuse(c, NULL, NDX_E_INSUFFICIENT_RESOURCES, why);
-	return begin_session(c, variant, hello);
+	return begin_session(c, variant, hello, replays);
 }
 
 bool client_hello(struct client *c, const struct frame *f)
@@ -178,6 +224,8 @@ bool client_hello(struct client *c, const struct frame *f)
 	struct client *other = NULL;
 	struct frame_hello hello;
 	const char *fault = "the first message is no hello";
+	const bool replays = (f->flags & FRAME_REPLAYS) != 0;
+	const uint32_t count = f->round;
 	char why[240];
 
 	if (f->type != FRAME_HELLO || !frame_parse_hello(f, &hello, &fault) ||
@@ -195,7 +243,7 @@ bool client_hello(struct client *c, const struct frame *f)
 		return refuse_other(c, other);
 	if (variant != NULL && other != NULL && other->session.attr.variant == variant) {
 		driver_consume(&c->session);
-		resume(other, c);
+		resume(other, c, count);
 		return false; /* `c` is gone */
 	}
 	/* A stage info that began elsewhere can begin anew here. */
@@ -210,5 +258,5 @@ bool client_hello(struct client *c, const struct frame *f)
 		server_count(server, &server->stats.refused);
 		return client_fail(c, NDX_E_NOT_FOUND, why);
 	}
-	return admit(c, variant, &hello);
+	return admit(c, variant, &hello, replays);
 }

@@ -33,7 +33,9 @@ enum reach_state {
 struct reach {
 	enum reach_state at;
 	enum reach_state then;
-	bool again; /* the transport is replaced */
+	bool again;             /* the transport is replaced */
+	bool resumed;           /* ... and the server goes on where the transport broke */
+	uint32_t peer_received; /* ... and has received so many frames */
 	uint32_t round;
 	uint32_t failures; /* for the length of the pause */
 	size_t index;      /* the server */
@@ -81,7 +83,7 @@ struct ndx_session {
 
 	/* A client's: */
 	char **servers;
-	bool *given_up; /* for each server: do not try again during this connect */
+	bool *given_up;             /* for each server: do not try again during this connect */
 	struct link link;           /* `table` NULL: TCP; `stream`: only that of a device */
 	struct relay_group *relays; /* NULL unless the session has relays */
 	struct reach reach;
@@ -91,6 +93,7 @@ struct ndx_session {
 	uint32_t resumptions; /* how often the transport was replaced */
 	uint32_t cancelled;   /* atomic */
 	bool described;       /* the own end is described */
+	bool greeted;         /* a server may know the session by its hello, and the client not yet */
 	bool closed;          /* the consumer has closed the session */
 	bool parting;         /* ... and the connection still needs the transport */
 	bool abandoned;       /* ... in a callback, with a call in progress */

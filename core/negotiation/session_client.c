@@ -150,11 +150,47 @@ static void begin_stage(struct ndx_session *s)
 	s->driver.phase = DRIVER_ACTIVE;
 }
 
+/* Both ends say that stage ready has ended, so that none of them waits for the other's transport to
+ * come back once the other end is content. False: not yet. */
+static bool settle(struct ndx_session *s, bool *more)
+{
+	const struct replay *r = &s->driver.replay;
+	struct frame f;
+
+	*more = false;
+	if (!r->on || s->dialogue.finished != NDX_STAGE_READY)
+		return true;
+	if (!r->settled) {
+		if (is_cancelled(s)) {
+			*more = fail_stage(s, NDX_LAYER_TRANSPORT, NDX_E_CANCELED, "cancelled");
+		} else if (driver_take_frame(s, &f, more)) {
+			if (!driver_oob_handle(s, &f)) {
+				dialogue_receive(&s->dialogue, &f, ndxp_now_ns());
+				driver_consume(s);
+			}
+			*more = true;
+		}
+		return false;
+	}
+	switch (driver_settle(s)) {
+	case IO_WAIT:
+		return false;
+	case IO_DONE:
+	case IO_LOST: /* the server waits for the word a while, and then gives up */
+	case IO_BAD:
+	default:
+		return true;
+	}
+}
+
 /* Begin the call's next stage, or complete the call. */
 static bool next_stage(struct ndx_session *s)
 {
 	struct dialogue *x = &s->dialogue;
+	bool more;
 
+	if (!settle(s, &more))
+		return more;
 	pthread_mutex_lock(&s->lock);
 	s->state = NDX_SESSION_CONNECTED;
 	s->agreed = x->agreement_known;
@@ -205,7 +241,17 @@ static bool on_returned(struct ndx_session *s)
 	return true;
 }
 
-/* The transport is lost: repeat the stage over a new one, if the variant can. */
+/* Whether the session goes on over another transport: where it is, or, with a server that keeps no
+ * frames, from the begin of the stage. */
+static bool can_replace(const struct ndx_session *s)
+{
+	if (s->driver.replay.on)
+		return driver_can_resume(s);
+	return s->driver.oob == NULL && s->attr.variant->table->ops->reset != NULL &&
+	       s->dialogue.view.stage != NDX_STAGE_VALIDATE;
+}
+
+/* The transport is lost: connect again, if the session can go on. */
 static bool on_lost(struct ndx_session *s)
 {
 	const enum ndx_status st = s->driver.io_status;
@@ -214,9 +260,7 @@ static bool on_lost(struct ndx_session *s)
 		return fail_stage(s, NDX_LAYER_TRANSPORT, NDX_E_CANCELED, "cancelled");
 	if (st == NDX_E_IO_TIMEOUT)
 		return fail_late(s);
-	if (st != NDX_E_CONNECTION_ABORTED || s->driver.oob != NULL ||
-	    s->attr.variant->table->ops->reset == NULL ||
-	    s->dialogue.view.stage == NDX_STAGE_VALIDATE)
+	if (st != NDX_E_CONNECTION_ABORTED || !can_replace(s))
 		return fail_stage(s, NDX_LAYER_TRANSPORT, st, driver_io_text(s));
 	log_warn(0, "session %llu: the transport is lost in stage %s; connecting again",
 	         (unsigned long long)s->id, frame_stage_name(s->dialogue.view.stage));
@@ -241,6 +285,34 @@ static void on_closed(struct ndx_session *s)
 
 /* ---- connecting ---- */
 
+/* The session has failed while the transport was being replaced. */
+static bool end_reach_failed(struct ndx_session *s)
+{
+	if (!s->driver.connecting)
+		return end_failed(s);
+	s->driver.phase = DRIVER_QP; /* until the queue pair's call has returned */
+	conn_cancel_attempt(s->attr.connector);
+	return false;
+}
+
+/* The transport was replaced, and the session is where it was. */
+static bool go_on(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (!replay_resume(d, s->reach.peer_received)) {
+		dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true,
+		              "the server lacks messages that are not kept");
+		return end_reach_failed(s);
+	}
+	log_info("session %llu: goes on in stage %s", (unsigned long long)s->id,
+	         frame_stage_name(s->dialogue.view.stage));
+	if (d->returned_qp)
+		return driver_take_qp(s);
+	d->phase = d->connecting ? DRIVER_QP : DRIVER_ACTIVE;
+	return true;
+}
+
 /* Handle the outcome of connecting to a server, if there is one. `more`: continue to connect. */
 static bool conclude(struct ndx_session *s, bool more)
 {
@@ -252,13 +324,15 @@ static bool conclude(struct ndx_session *s, bool more)
 	r->at = REACH_NOT;
 	if (at == REACH_FAILED) {
 		dialogue_fail(&s->dialogue, r->layer, r->status, false, r->why);
-		return end_failed(s);
+		return end_reach_failed(s);
 	}
 	if (!r->again)
 		return next_stage(s);
 	session_set_state(s, NDX_SESSION_EXCHANGING);
 	driver_set_timer(s, s->stage_deadline_ns);
 	s->driver.since_ns = 0;
+	if (r->resumed)
+		return go_on(s);
 	s->driver.restart = true;
 	driver_call(s);
 	return false;
@@ -284,6 +358,8 @@ static bool step(struct ndx_session *s)
 		return conclude(s, session_reach_step(s));
 	}
 	driver_oob_receive(s);
+	if (s->driver.oob != NULL && s->driver.fd < 0 && !s->driver.timer.armed)
+		driver_set_timer(s, ndxp_deadline(s->attr.stage_timeout_ms));
 	if (!s->parting || !driver_oob_is_over(s))
 		return false;
 	say_bye(s);
@@ -379,13 +455,23 @@ static bool fail_queued(struct ndx_session *s)
 	}
 }
 
+/* Between two calls, the transport was lost, and the call that would replace it does not come. */
+static void give_up_connection(struct ndx_session *s)
+{
+	if (s->driver.oob != NULL && s->driver.fd < 0)
+		oob_link_tell(s->driver.oob, OOB_CARRIER, OOB_LOST);
+}
+
 static void on_timer(struct ndx_session *s)
 {
 	bool more = false;
 
 	switch (s->driver.phase) {
 	case DRIVER_ROLE:
-		more = conclude(s, session_reach_timer(s));
+		if (s->reach.at == REACH_NOT)
+			give_up_connection(s);
+		else
+			more = conclude(s, session_reach_timer(s));
 		break;
 	case DRIVER_ACTIVE:
 		more = fail_late(s);

@@ -362,9 +362,20 @@ static bool try_address(struct ndx_session *s, enum ndx_status st)
 	return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
 }
 
+/* Whether this end can send lost frames again. What TLS has bound to its connection cannot go on
+ * over another one. */
+static bool can_replay(const struct ndx_session *s)
+{
+	return s->tls == NULL && s->driver.stream == NULL &&
+	       s->attr.variant->table->ops->reset != NULL;
+}
+
 static void begin_hello(struct ndx_session *s)
 {
-	struct frame f = {.type = FRAME_HELLO, .flags = s->reach.again ? FRAME_RESUMED : 0};
+	const bool again = s->reach.again || (s->greeted && can_replay(s));
+	struct frame f = {.type = FRAME_HELLO,
+	                  .flags = (uint8_t)((again ? FRAME_RESUMED : 0) |
+	                                     (can_replay(s) ? FRAME_REPLAYS : 0))};
 	struct frame_hello h = {.max_message = s->dialogue.limits.max_message};
 	uint8_t *bytes = s->reach.hello;
 
@@ -373,6 +384,7 @@ static void begin_hello(struct ndx_session *s)
 	(void)snprintf(h.plugin, sizeof(h.plugin), "%s", ndx_variant_plugin_name(s->attr.variant));
 	(void)snprintf(h.variant, sizeof(h.variant), "%s", ndx_variant_name(s->attr.variant));
 	f.stage = s->reach.again ? s->dialogue.view.stage : NDX_STAGE_INFO;
+	f.round = s->reach.again ? replay_count(&s->driver.replay) : 0;
 	f.length = frame_write_hello(bytes + FRAME_HEADER, &h);
 	frame_write_header(bytes, &f);
 	s->reach.at = REACH_HELLO;
@@ -467,6 +479,7 @@ static bool send_hello(struct ndx_session *s)
 {
 	switch (driver_send(s, s->reach.hello, sizeof(s->reach.hello))) {
 	case IO_DONE:
+		s->greeted = true;
 		s->reach.at = REACH_WELCOME;
 		return true;
 	case IO_LOST:
@@ -486,6 +499,15 @@ static bool is_lasting_word(uint32_t status)
 	return st == NDX_E_NOT_FOUND || st == NDX_E_NOT_SUPPORTED || st == NDX_E_INVALID_CONFIG;
 }
 
+/* The server's answer to a session that had another transport before. */
+static bool take_resumed(struct ndx_session *s, const struct frame *f)
+{
+	s->reach.resumed = (f->flags & FRAME_RESUMED) != 0;
+	s->reach.peer_received = f->round;
+	/* Stage info may begin anew at a server that does not know the session. */
+	return s->reach.resumed || s->dialogue.view.stage == NDX_STAGE_INFO;
+}
+
 /* The server's answer to hello. */
 static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f)
 {
@@ -500,7 +522,12 @@ static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f
 	if (f->type != FRAME_WELCOME || !frame_parse_welcome(f, &welcome, &why) ||
 	    welcome.max_message < FRAME_ERROR_SIZE_MAX)
 		return fail(NDX_E_REMOTE_ERROR, 0, "the server did not answer with a welcome");
-	dialogue_limit(&s->dialogue, welcome.max_message);
+	if (s->reach.again && s->driver.replay.on && !take_resumed(s, f))
+		return fail(NDX_E_REMOTE_ERROR, 0, "the server does not know the session any more");
+	if (!s->reach.resumed)
+		dialogue_limit(&s->dialogue, welcome.max_message);
+	if (!s->reach.again || (s->driver.replay.on && !s->reach.resumed))
+		replay_begin(&s->driver.replay, can_replay(s) && (f->flags & FRAME_REPLAYS) != 0);
 	return driver_bind(s) ? NDX_OK : fail(NDX_E_NO_MEMORY, 0, "no key of the channel of TLS");
 }
 
@@ -635,6 +662,8 @@ void session_reach(struct ndx_session *s, bool again)
 	struct reach *r = &s->reach;
 
 	session_set_state(s, NDX_SESSION_CONNECTING);
+	if (again)
+		replay_hold(&s->driver);
 	driver_detach(s);
 	memset(s->given_up, 0, s->attr.server_count * sizeof(*s->given_up));
 	*r = (struct reach){.at = REACH_CLOSE,

@@ -101,8 +101,8 @@ static enum ndx_status connect_as(const struct guest *g, unsigned index, const c
 	return st;
 }
 
-static enum ndx_status dial_any(const struct ndx_plugin_dial *dial,
-                                struct ndx_plugin_stream **out, char *why, size_t room)
+static enum ndx_status dial_any(const struct ndx_plugin_dial *dial, struct ndx_plugin_stream **out,
+                                char *why, size_t room)
 {
 	const struct guest *g = dial->plugin;
 	unsigned index = 0;

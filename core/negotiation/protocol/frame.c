@@ -48,9 +48,12 @@ const char *frame_stage_name(enum ndx_stage stage)
 static bool fits(uint8_t type, uint8_t stage, uint8_t flags, const char **why)
 {
 	static const uint8_t allowed[] = {
-		[FRAME_HELLO] = FRAME_RESUMED,   [FRAME_WELCOME] = FRAME_RESUMED,
-		[FRAME_DATA] = FRAME_COMPLETED,  [FRAME_VALIDATE] = FRAME_PROVES | FRAME_BOUND,
-		[FRAME_GOODBYE] = FRAME_ABORTED, [FRAME_PROOF] = FRAME_UNCONNECTED,
+		[FRAME_HELLO] = FRAME_RESUMED | FRAME_REPLAYS,
+		[FRAME_WELCOME] = FRAME_RESUMED | FRAME_REPLAYS,
+		[FRAME_DATA] = FRAME_COMPLETED,
+		[FRAME_VALIDATE] = FRAME_PROVES | FRAME_BOUND,
+		[FRAME_GOODBYE] = FRAME_ABORTED,
+		[FRAME_PROOF] = FRAME_UNCONNECTED,
 	};
 
 	if (type < FRAME_HELLO || type > FRAME_PROOF)

@@ -39,6 +39,7 @@ enum frame_type {
 #define FRAME_PROVES 0x08u      /* VALIDATE: the sender proves the path if the receiver does, too */
 #define FRAME_UNCONNECTED 0x10u /* PROOF: the sender's queue pair has not become connected */
 #define FRAME_BOUND 0x20u       /* VALIDATE: a MAC binds the queue pair to the channel of TLS */
+#define FRAME_REPLAYS 0x40u     /* HELLO, WELCOME: the sender can send lost frames again */
 
 struct frame {
 	enum frame_type type;

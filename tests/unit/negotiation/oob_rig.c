@@ -78,6 +78,7 @@ enum ndx_stage held_stage = NDX_STAGE_READY;
 bool managed;
 const struct ndx_plugin *rig_plugin;
 const struct ndx_setting *rig_setting;
+const char *(*rig_detour)(uint16_t port);
 
 static void open_end(struct end *e)
 {
@@ -146,9 +147,8 @@ void rig_up(struct rig *r)
 	open_end(&r->b);
 	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
 	assert_int_equal(ndx_negotiation_register(r->negotiation, used), NDX_OK);
-	assert_int_equal(ndx_negotiation_get_variant(r->negotiation, used->name,
-	                                             used->list[0].name, rig_setting,
-	                                             rig_setting != NULL, &r->variant),
+	assert_int_equal(ndx_negotiation_get_variant(r->negotiation, used->name, used->list[0].name,
+	                                             rig_setting, rig_setting != NULL, &r->variant),
 	                 NDX_OK);
 	ndx_negotiation_server_attr_init(&attr);
 	attr.address = "127.0.0.1:0";
@@ -163,6 +163,8 @@ void rig_up(struct rig *r)
 		ndx_negotiation_server_get_address(r->server, (struct sockaddr *)&at, &length),
 		NDX_OK);
 	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(at.sin_port));
+	if (rig_detour != NULL)
+		(void)snprintf(address, sizeof(address), "%s", rig_detour(ntohs(at.sin_port)));
 	ndx_session_attr_init(&session);
 	session.variant = r->variant;
 	session.servers = servers;

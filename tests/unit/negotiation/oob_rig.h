@@ -54,6 +54,9 @@ extern bool managed;
 /* The plugin of the next rig; its first variant is used. NULL: one over TCP. */
 extern const struct ndx_plugin *rig_plugin;
 extern const struct ndx_setting *rig_setting; /* NULL: none */
+/* What the client of the next rig connects to, in place of the server; NULL: the server. Gets the
+ * server's port. */
+extern const char *(*rig_detour)(uint16_t port);
 
 void rig_up(struct rig *r);
 /* The same, and run the session. */

@@ -175,10 +175,8 @@ static const struct ndx_plugin_param params[] = {
 	{.name = "login", .type = NDX_PARAM_STRING, .most = 15, .initial = "", .help = "name"},
 	{.name = NULL},
 };
-static const struct ndx_variant_ops ops = {.info = same_info,
-                                           .ready = same_ready,
-                                           .done = same_ready,
-                                           .reset = same_reset};
+static const struct ndx_variant_ops ops = {
+	.info = same_info, .ready = same_ready, .done = same_ready, .reset = same_reset};
 static const struct ndx_plugin_variant only = {
 	.name = "wired", .help = "test", .params = params, .transport = "wire", .ops = &ops};
 static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transport of a session is cut: before, within and behind each frame of either direction, and
+ * twice in each stage. */
+#include "oob_rig.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <ndx/spi/byteorder.h>
+#include <ndx/spi/system.h>
+#include "fake_direct.h"
+
+/* ---- a proxy that cuts ---- */
+
+enum how { BEFORE, WITHIN, BEHIND, HOWS };
+enum part { CONNECT, INFO, VALIDATE, READY, PARTS }; /* of a session */
+enum { SESSION_FRAMES = 12 };                        /* more than a session has each way */
+
+static struct proxy {
+	pthread_t thread;
+	int fd;
+	int stop;
+	uint16_t to;
+	char address[32];
+	/* Cut at that frame of that direction (0: the client's); */
+	int direction;
+	unsigned at; /* from 1; 0: none */
+	enum how how;
+	unsigned frames[2];
+	/* or at the first frames of each part. */
+	unsigned left[PARTS];
+	unsigned cuts[PARTS]; /* so far */
+} proxy;
+
+struct side {
+	uint8_t bytes[4096];
+	size_t used;
+};
+
+static enum part part_of(const uint8_t *header)
+{
+	if (header[5] == FRAME_HELLO || header[5] == FRAME_WELCOME)
+		return CONNECT;
+	return (enum part)(header[6] + INFO);
+}
+
+static bool is_cut(const uint8_t *header, int direction)
+{
+	const enum part part = part_of(header);
+
+	if (part >= PARTS || header[5] == FRAME_GOODBYE || header[5] == FRAME_SESSION_END)
+		return false;
+	/* When the server's word that stage ready has ended is there, the session is up at the client:
+	 * from then on, a lost transport is the end of the connection. */
+	if (header[5] == FRAME_ALIVE && part == READY && (direction == 0 || proxy.how == BEHIND))
+		return false;
+	proxy.frames[direction]++;
+	if (proxy.at > 0 && direction == proxy.direction && proxy.frames[direction] == proxy.at) {
+		proxy.cuts[part]++;
+		return true;
+	}
+	if (proxy.left[part] == 0 ||
+	    (part == CONNECT && (header[7] & FRAME_RESUMED) != 0 && proxy.cuts[INFO] > 0))
+		return false;
+	proxy.left[part]--;
+	proxy.cuts[part]++;
+	return true;
+}
+
+static bool pass(int to, const uint8_t *bytes, size_t length)
+{
+	return send(to, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
+}
+
+/* Forward the whole frames that have come. False: the connection is cut, or has ended. */
+static bool forward(struct side *s, int from, int to, int direction)
+{
+	const ssize_t n = recv(from, s->bytes + s->used, sizeof(s->bytes) - s->used, 0);
+
+	if (n <= 0)
+		return false;
+	s->used += (size_t)n;
+	while (s->used >= FRAME_HEADER) {
+		const size_t length = FRAME_HEADER + ndxp_get_be32(s->bytes + 16);
+
+		assert_true(length <= sizeof(s->bytes));
+		if (s->used < length)
+			break;
+		if (is_cut(s->bytes, direction)) {
+			if (proxy.how != BEFORE)
+				(void)pass(to, s->bytes, proxy.how == BEHIND ? length : length - 1);
+			return false;
+		}
+		if (!pass(to, s->bytes, length))
+			return false;
+		s->used -= length;
+		memmove(s->bytes, s->bytes + length, s->used);
+	}
+	return true;
+}
+
+static void serve(int client)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
+	                         .sin_port = htons(proxy.to)};
+	const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct side sides[2] = {{.used = 0}, {.used = 0}};
+	struct pollfd set[3] = {{.fd = client, .events = POLLIN},
+	                        {.fd = server, .events = POLLIN},
+	                        {.fd = proxy.stop, .events = POLLIN}};
+	bool on = connect(server, (struct sockaddr *)&at, sizeof(at)) == 0;
+
+	while (on) {
+		(void)poll(set, 3, -1);
+		on = set[2].revents == 0;
+		for (int i = 0; on && i < 2; i++)
+			if (set[i].revents != 0)
+				on = forward(&sides[i], i == 0 ? client : server,
+				             i == 0 ? server : client, i);
+	}
+	(void)close(server);
+	(void)close(client);
+}
+
+static void *proxy_main(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		struct pollfd set[2] = {{.fd = proxy.fd, .events = POLLIN},
+		                        {.fd = proxy.stop, .events = POLLIN}};
+
+		(void)poll(set, 2, -1);
+		if (set[1].revents != 0)
+			return NULL;
+		serve(accept(proxy.fd, NULL, NULL));
+	}
+}
+
+static const char *detour(uint16_t port)
+{
+	proxy.to = port;
+	return proxy.address;
+}
+
+static void proxy_begin(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	                         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+	socklen_t length = sizeof(at);
+
+	memset(&proxy, 0, sizeof(proxy));
+	proxy.stop = ndxp_eventfd_create();
+	proxy.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(proxy.fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(proxy.fd, 8), 0);
+	assert_int_equal(getsockname(proxy.fd, (struct sockaddr *)&at, &length), 0);
+	(void)snprintf(proxy.address, sizeof(proxy.address), "127.0.0.1:%u", ntohs(at.sin_port));
+	rig_detour = detour;
+}
+
+static void proxy_end(void)
+{
+	ndxp_eventfd_set(proxy.stop);
+	assert_int_equal(pthread_join(proxy.thread, NULL), 0);
+	(void)close(proxy.fd);
+	(void)close(proxy.stop);
+	rig_detour = NULL;
+}
+
+/* ---- sessions ---- */
+
+/* A session through the proxy; then the connection says goodbye. */
+static void run_through(const char *what)
+{
+	struct rig r;
+
+	print_message("%s\n", what);
+	rig_up(&r);
+	r.session->attr.backoff_ms = 1;
+	r.session->attr.attempts = 5;
+	assert_int_equal(pthread_create(&proxy.thread, NULL, proxy_main, NULL), 0);
+	if (ndx_session_run(r.session) != NDX_OK)
+		fail_msg("%s: %s", what, ndx_last_error());
+	watch(&r.a);
+	watch(&r.b);
+	disconnect_both(&r.a, &r.b);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+	ndx_session_close(r.session);
+	r.session = NULL;
+	wait_closed(&r);
+	assert_int_equal(__atomic_load_n(&r.closed, __ATOMIC_SEQ_CST), 1);
+	proxy_end();
+	rig_down(&r);
+}
+
+static void cut_everywhere(unsigned seen[PARTS])
+{
+	char what[64];
+
+	for (int direction = 0; direction < 2; direction++) {
+		for (unsigned at = 1; at <= SESSION_FRAMES; at++) {
+			for (int how = 0; how < HOWS; how++) {
+				proxy_begin();
+				proxy.direction = direction;
+				proxy.at = at;
+				proxy.how = (enum how)how;
+				(void)snprintf(what, sizeof(what), "direction %d, frame %u, how %d",
+				               direction, at, how);
+				run_through(what);
+				for (int i = 0; i < PARTS; i++)
+					seen[i] += proxy.cuts[i];
+			}
+		}
+	}
+}
+
+/* Without a connection manager: nothing proves the path, so that each stage has few frames. */
+static void a_cut_at_any_frame_is_not_noticed(void **state)
+{
+	unsigned seen[PARTS] = {0};
+
+	(void)state;
+	cut_everywhere(seen);
+	for (int i = 0; i < PARTS; i++)
+		assert_true(seen[i] >= 2 * HOWS);
+}
+
+static void nor_where_the_path_is_proved(void **state)
+{
+	unsigned seen[PARTS] = {0};
+
+	(void)state;
+	fake_direct_proves = true;
+	fake_direct_proofs[0] = fake_direct_proofs[1] =
+		(struct ndx_spi_proof){.written = NDX_PROVED_WHOLE, .seen = NDX_PROVED_WHOLE};
+	cut_everywhere(seen);
+	fake_direct_proves = false;
+	assert_true(seen[VALIDATE] >= 4 * HOWS);
+}
+
+/* With a connection manager, connecting takes messages of its own. */
+static void nor_where_a_connection_manager_connects(void **state)
+{
+	unsigned seen[PARTS] = {0};
+
+	(void)state;
+	managed = true;
+	cut_everywhere(seen);
+	managed = false;
+	for (int i = 0; i < PARTS; i++)
+		assert_true(seen[i] >= 2 * HOWS);
+}
+
+static void two_cuts_in_each_stage_are_not_noticed(void **state)
+{
+	(void)state;
+	for (int how = 0; how < HOWS; how++) {
+		proxy_begin();
+		proxy.how = (enum how)how;
+		for (int i = 0; i < PARTS; i++)
+			proxy.left[i] = 2;
+		run_through("two cuts in each stage");
+		for (int i = 0; i < PARTS; i++)
+			assert_int_equal(proxy.cuts[i], 2);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_cuts_in_each_stage_are_not_noticed),
+		cmocka_unit_test(a_cut_at_any_frame_is_not_noticed),
+		cmocka_unit_test(nor_where_the_path_is_proved),
+		cmocka_unit_test(nor_where_a_connection_manager_connects),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
