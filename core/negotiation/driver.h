@@ -121,6 +121,7 @@ struct driver {
 	bool connecting;   /* the queue pair has a call in progress, also without DRIVER_QP */
 	bool returned_qp;  /* ... which has returned while the transport was being replaced */
 	bool proving;      /* `ov` is of the proof of the path, not of connecting */
+	bool proof_cut;    /* the transport was lost during the proof: the peer may begin later */
 	bool given_up;     /* the attempt was given up, to find out what has arrived */
 	bool restart;      /* the dialogue's next call repeats the stage */
 	bool half;         /* connecting is the proof, see driver_qp.c ... */

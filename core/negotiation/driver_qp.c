@@ -8,6 +8,7 @@
 #include "session.h"
 
 #define PROOF_MS 3000u
+#define AGAIN_LEAST_MS 100u
 
 /* On the adapter's control thread. */
 static void on_qp_callback(struct ndx_overlapped *ov)
@@ -91,15 +92,34 @@ bool driver_qp_on_timer(struct ndx_session *s)
  */
 static bool replace_transport(struct ndx_session *s)
 {
-	const struct driver *d = &s->driver;
+	struct driver *d = &s->driver;
 	const bool cancelled = d->role->cancelled != NULL && d->role->cancelled(s);
 
 	if (cancelled || d->over || d->io_status != NDX_E_CONNECTION_ABORTED ||
 	    !driver_can_resume(s))
 		return false;
+	d->proof_cut = d->proving;
 	if (d->role->lost(s))
 		driver_go_soon(s);
 	return true;
+}
+
+/* The proof is in progress, or the connection's goodbyes use the transport: nothing that comes is
+ * handled, but a transport that is lost has to be replaced in time. */
+static void look_for_loss(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	struct frame f;
+	const char *why;
+	enum driver_io io;
+
+	if (!d->replay.on || d->fd < 0)
+		return;
+	io = driver_read_frame(s, s->dialogue.limits.max_message, &f, &why);
+	if (io == IO_DONE)
+		io = driver_read_behind(s, &f);
+	if (io == IO_LOST)
+		(void)replace_transport(s);
 }
 
 /* Whether the peer's frame ends the attempt. */
@@ -120,7 +140,11 @@ void driver_qp_look(struct ndx_session *s)
 	struct frame f;
 	const char *why;
 
-	while (!d->proving && d->fd >= 0 && d->oob == NULL) {
+	if (d->proving || d->oob != NULL) {
+		look_for_loss(s);
+		return;
+	}
+	while (d->fd >= 0) {
 		switch (driver_read_frame(s, s->dialogue.limits.max_message, &f, &why)) {
 		case IO_DONE:
 			if (f.type == FRAME_ALIVE) {
@@ -200,6 +224,20 @@ void driver_qp_prove(struct ndx_session *s)
 	dialogue_proved(&s->dialogue, st, NULL, text);
 }
 
+/* The transport was lost during the proof, so that the peer may begin its own one so much later:
+ * look again. */
+static bool begin_again(struct ndx_session *s, const struct frame_proof *found)
+{
+	struct driver *d = &s->driver;
+
+	if (!d->proof_cut || found->denied || found->seen == NDX_PROVED_WHOLE ||
+	    proof_ms(d) < AGAIN_LEAST_MS)
+		return false;
+	d->proof_cut = d->fd < 0;
+	driver_qp_prove(s);
+	return true;
+}
+
 static void on_proof_done(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
@@ -211,6 +249,8 @@ static void on_proof_done(struct ndx_session *s)
 	};
 
 	d->proving = false;
+	if (st == NDX_OK && begin_again(s, &proof))
+		return;
 	if (d->given_up && st == NDX_OK) {
 		dialogue_unconnected(&s->dialogue, &proof);
 		return;

@@ -79,6 +79,8 @@ static void on_closed(void *arg, struct ndx_session *session)
 
 	if (v == NULL)
 		return;
+	if (v->reason == NDX_DISCONNECT_NONE)
+		v->reason = ndx_connector_get_disconnect_reason(v->end.connector);
 	(void)ndx_session_get_error(session, &error);
 	if (error.status != NDX_OK) {
 		v->rc = SAMPLE_EXIT_FAILED;

@@ -29,7 +29,7 @@ dies() {
 	proxy_start "$src" 0 || return
 	timeout 60 ndx-negotiate client "$server_address" --adapter verbs:rxe0 --messages 1000000 \
 		--variant gateway/described --set "proxy=$proxy_address,user=ada,token=lovelace" \
-		>"$work/client.log" 2>&1 &
+		>"$work/client.log" 2>&1 8>&- &
 	busy=$!
 	until grep -q 'negotiated by' "$work/client.log" 2>/dev/null; do
 		kill -0 $busy || return
