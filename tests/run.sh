@@ -230,6 +230,11 @@ guest() {
 	for file in "$src"/build/bin/nd-* "$src"/build/bin/test_ndspi_*_c; do
 		[ ! -e "$file" ] || set -- "$@" -x "$file" # without g++ there are none
 	done
+	for file in "$src/tests/samples/through_proxy.sh" "$src/tests/fakes/connect_proxy.py" \
+		"$src/plugins/python/samples/ndx-plugin-gateway.py" \
+		$(sh "$src/tests/vm/python_files.sh" "$src/build"); do
+		set -- "$@" -x "$file"
+	done
 	for program in rdma_client rdma_server; do
 		! command -v $program >/dev/null || set -- "$@" -x $program
 	done

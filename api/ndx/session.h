@@ -188,15 +188,17 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
  * @return otherwise the failure of the last attempt; ndx_session_get_error() has the details
  *
  * Thread safety: one thread at a time. Blocks: up to session_timeout_ms, also while the system
- * resolves a name; longer only in the transport of a plugin.
+ * resolves a name; longer only in the transport of a device's plugin (NDX_PLUGIN_DEVICE).
  */
 enum ndx_status ndx_session_connect(struct ndx_session *session);
 
 /**
  * Run one stage to its end. Stages run in order; stage done may be left out.
  *
- * If the transport breaks during a stage and the variant has `reset`, the transport is connected
- * again and the stage starts again; else the session fails.
+ * If the transport breaks before stage ready has ended and the variant has `reset`, the transport
+ * is connected again and the stage goes on; with a peer that keeps no messages, and over TLS, the
+ * stage starts again, which stage validate and a connection without a connection manager cannot.
+ * Else the session fails.
  *
  * @retval NDX_OK                     both sides have completed the stage
  * @retval NDX_E_INVALID_DEVICE_STATE not connected, another stage is next, or another call on the
@@ -274,11 +276,11 @@ enum ndx_status ndx_session_run_overlapped(struct ndx_session *session, struct n
  * overlapped object completes so, and so do later calls. The session must still be closed. NULL is
  * a no-op.
  *
- * An overlapped call is complete when this call returns, except: while a function or a transport of
- * a plugin is running, or a plugin's transport is to be closed, the call completes after that;
- * while the peer is told of a failure, within 0.1 s; and if this call is made in a callback while
- * the queue pair is connecting, after the callback. An overlapped object with a callback completes
- * as <ndx/overlapped.h> says.
+ * An overlapped call is complete when this call returns, except: while a function of a plugin or
+ * the transport of a device is running, or the latter is to be closed, the call completes after
+ * that; while the peer is told of a failure, within 0.1 s; and if this call is made in a callback
+ * while the queue pair is connecting, after the callback. An overlapped object with a callback
+ * completes as <ndx/overlapped.h> says.
  *
  * Thread safety: any thread, also in a callback. Blocks: not for a peer or a plugin, but for the
  * framework's thread of sessions and the callbacks that are queued there. So the caller must not
@@ -295,9 +297,10 @@ void ndx_session_cancel(struct ndx_session *session);
  * can be closed. The connector and the queue pair are not closed. NULL is a no-op.
  *
  * Thread safety: any thread, not beside another call on the session; also in a callback. Blocks:
- * outside callbacks up to 0.1 s to tell the peer over a plugin's transport, and while a function or
- * a transport of a plugin is running; everywhere for the framework's thread of sessions and the
- * callbacks that are queued there. So the caller must not hold a lock that such a callback takes.
+ * outside callbacks up to 2 s until a plugin's transport is closed, and while a function of a
+ * plugin or the transport of a device is running; everywhere for the framework's thread of sessions
+ * and the callbacks that are queued there. So the caller must not hold a lock that such a callback
+ * takes.
  */
 void ndx_session_close(struct ndx_session *session);
 

@@ -8,7 +8,10 @@ set -u
 . "$1/tests/samples/begin.sh"
 # shellcheck source=tests/samples/through_proxy.sh
 . "$1/tests/samples/through_proxy.sh"
-[ -e "$bin/../lib/ndx/ndx-host-py.so" ] || skip 'plugins in Python cannot be run: no python3-dev'
+if [ ! -e "$bin/../lib/ndx/ndx-host-py.so" ] || ! command -v python3 >/dev/null; then
+	echo 'skip: plugins in Python cannot be run here: install python3-dev'
+	exit 77
+fi
 NDX_PLUGIN_PATH=$(proxy_plugins "$work" "$bin/../lib/ndx") || fail 'no plugins'
 export NDX_PLUGIN_PATH
 

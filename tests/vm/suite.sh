@@ -41,6 +41,7 @@ show() {
 sh "$src/tests/vm/peers.sh" "$src" "$times" || ended=1
 sh "$src/tests/vm/negotiate.sh" "$src" || ended=1
 sh "$src/tests/vm/path.sh" "$src" || ended=1
+sh "$src/tests/vm/proxy.sh" "$src" || ended=1
 run receiver.cases receiver-cases --rounds 10 verbs:rxe0 verbs:rxe1
 [ "$rounds" -eq 0 ] || run receiver.cases_ofi_verbs receiver-cases --rounds 10 "$ofi0" "$ofi1"
 run receiver.hold_5s receiver-cases --hold-ms 5000 \

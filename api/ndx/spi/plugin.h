@@ -186,7 +186,9 @@ struct ndx_variant_ops {
 	                        struct ndx_exchange_reply *reply);
 	/**
 	 * may: the transport broke and was connected again; discard the state of this stage.
-	 * Without this function, a session ends with its transport.
+	 * Without this function, a session ends with its transport. With it, the framework calls
+	 * it only if the stage has to begin anew: at another server, over TLS, and with a peer that
+	 * cannot send lost messages again.
 	 */
 	enum ndx_status (*reset)(void *session, enum ndx_stage stage);
 };
