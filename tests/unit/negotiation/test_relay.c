@@ -341,7 +341,6 @@ static void a_receive_without_end_is_cancelled(void **state)
 			while (__atomic_load_n(&opened, __ATOMIC_SEQ_CST) > 0)
 				(void)poll(NULL, 0, 1);
 		}
-		(void)poll(NULL, 0, 20); /* the variant is released after the close */
 		rig_down(&r);
 		held_stage = NDX_STAGE_READY;
 	}
@@ -367,8 +366,8 @@ static void a_connect_without_end_is_given_up(void **state)
 	r.session = NULL;
 	assert_true(ms_since(since) < 8000);
 	__atomic_store_n(&release, 1, __ATOMIC_SEQ_CST);
-	(void)poll(NULL, 0, 100);
-	assert_int_equal(opened, 0);
+	while (__atomic_load_n(&opened, __ATOMIC_SEQ_CST) > 0)
+		(void)poll(NULL, 0, 1);
 	rig_down(&r);
 }
 
@@ -390,7 +389,6 @@ static void a_close_without_end_is_left_behind(void **state)
 	__atomic_store_n(&release, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&opened, __ATOMIC_SEQ_CST) > 0)
 		(void)poll(NULL, 0, 1);
-	(void)poll(NULL, 0, 20);
 	rig_down(&r);
 }
 
