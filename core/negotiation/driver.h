@@ -197,14 +197,12 @@ bool driver_can_resume(const struct ndx_session *s);
 /* The transport is lost while something else has the session. True: it may be replaced, and what
  * uses it next notices. */
 bool driver_drop_lost(struct ndx_session *s);
-/* The transport is about to be replaced: keep what has arrived. */
-void replay_hold(struct driver *d);
-/* Another transport is there: send what the peer lacks before all else. False: that is not kept. */
-bool replay_resume(struct driver *d, uint32_t peer_received);
-/* Send it. False: wait. */
+/* The same, or over another transport from the begin of the stage. */
+bool driver_can_replace(const struct ndx_session *s);
+/* Send again what the peer lacks. False: wait. */
 bool driver_replay_send(struct ndx_session *s);
 /* Stage ready has ended here: tell the peer, once. */
-enum driver_io driver_settle(struct ndx_session *s);
+enum driver_io driver_say_ready(struct ndx_session *s);
 
 /* ---- driver_tls.c ---- */
 

@@ -100,7 +100,7 @@ static bool replace_transport(struct ndx_session *s)
 		return false;
 	d->proof_cut = d->proving;
 	if (d->role->lost(s))
-		driver_go_soon(s);
+		ndxp_loop_post(d->engine->loop, &d->go);
 	return true;
 }
 

@@ -190,7 +190,7 @@ static void send_out(struct relay *r)
 }
 
 /* Give the driver what was received. False: the driver does not take all of it now. */
-static bool hand_over(struct relay *r)
+static bool pass_to_driver(struct relay *r)
 {
 	const enum ndx_status st = base_socket_send(r->fd, r->bytes, r->length, &r->taken);
 
@@ -226,12 +226,12 @@ static void serve_blind(struct relay *r)
 	send_out(r);
 	if (r->dead)
 		return;
-	if (r->length > 0 && !hand_over(r)) {
+	if (r->length > 0 && !pass_to_driver(r)) {
 		(void)poll(&full, 1, (int)r->slice_ms);
 		return;
 	}
 	if (receive_in(r, r->slice_ms)) {
-		(void)hand_over(r);
+		(void)pass_to_driver(r);
 		return;
 	}
 	r->slice_ms = r->slice_ms * 2 < SLICE_MOST_MS ? r->slice_ms * 2 : SLICE_MOST_MS;
@@ -243,7 +243,8 @@ static void serve_ready(struct relay *r)
 {
 	for (;;) {
 		send_out(r);
-		if (r->dead || has_left(r) || (r->length > 0 && !hand_over(r)) || !receive_in(r, 0))
+		if (r->dead || has_left(r) || (r->length > 0 && !pass_to_driver(r)) ||
+		    !receive_in(r, 0))
 			return;
 	}
 }

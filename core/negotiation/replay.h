@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is kept of a session's frames in case its transport breaks; see driver_replay.c. */
+/* What is kept of a session's frames in case its transport breaks. */
 #ifndef NEGOTIATION_REPLAY_H
 #define NEGOTIATION_REPLAY_H
 
@@ -37,5 +37,13 @@ void replay_sent(struct replay *r, const uint8_t *bytes, size_t length);
 void replay_received(struct replay *r, const struct frame_reader *reader);
 /* How many frames have been received; for the peer. */
 uint32_t replay_count(const struct replay *r);
+/* The frame to send again; then count it in `again`. NULL: none. */
+const struct replay_frame *replay_next(struct replay *r);
+
+struct driver;
+/* The transport is about to be replaced: keep what has arrived. */
+void replay_hold(struct driver *d);
+/* Another transport is there: send what the peer lacks before all else. False: that is not kept. */
+bool replay_resume(struct driver *d, uint32_t peer_received);
 
 #endif

@@ -121,7 +121,7 @@ static bool between(struct ndx_session *s)
 	s->state = NDX_SESSION_CONNECTED;
 	pthread_mutex_unlock(&s->lock);
 	if (d->finished == NDX_STAGE_READY) {
-		const enum driver_io io = driver_settle(s);
+		const enum driver_io io = driver_say_ready(s);
 
 		if (io != IO_DONE)
 			return io == IO_LOST && s->driver.role->lost(s);

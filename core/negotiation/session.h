@@ -93,10 +93,10 @@ struct ndx_session {
 	uint32_t resumptions; /* how often the transport was replaced */
 	uint32_t cancelled;   /* atomic */
 	bool described;       /* the own end is described */
-	bool greeted;         /* a server may know the session by its hello, and the client not yet */
-	bool closed;          /* the consumer has closed the session */
-	bool parting;         /* ... and the connection still needs the transport */
-	bool abandoned;       /* ... in a callback, with a call in progress */
+	bool greeted;   /* a server may know the session by its hello, and the client not yet */
+	bool closed;    /* the consumer has closed the session */
+	bool parting;   /* ... and the connection still needs the transport */
+	bool abandoned; /* ... in a callback, with a call in progress */
 };
 
 /* session_state.c. Any thread. */
@@ -110,8 +110,16 @@ bool session_reach_timer(struct ndx_session *s);
 /* The time is over while an operation of the plugin's transport waits for a thread. */
 bool session_reach_queued(struct ndx_session *s, const char *why);
 bool session_reach_cancel(struct ndx_session *s);
+/* session_hello.c; loop thread. */
+/* Fill `reach.hello`. */
+void session_write_hello(struct ndx_session *s);
+/* The server's answer; else a failure with ndx_last_error(). */
+enum ndx_status session_take_welcome(struct ndx_session *s, const struct frame *f);
+
 /* Whether the transport is a plugin's that the driver sees as a socket, see relay.h. */
 bool session_has_relay(const struct ndx_session *s);
+/* Time for one attempt at a server. */
+uint32_t session_attempt_ms(const struct ndx_session *s);
 
 /* session_client.c; loop thread. */
 /* The role of the client. */

@@ -152,7 +152,7 @@ static void begin_stage(struct ndx_session *s)
 
 /* Both ends say that stage ready has ended, so that none of them waits for the other's transport to
  * come back once the other end is content. False: not yet. */
-static bool settle(struct ndx_session *s, bool *more)
+static bool await_ready(struct ndx_session *s, bool *more)
 {
 	const struct replay *r = &s->driver.replay;
 	struct frame f;
@@ -172,7 +172,7 @@ static bool settle(struct ndx_session *s, bool *more)
 		}
 		return false;
 	}
-	switch (driver_settle(s)) {
+	switch (driver_say_ready(s)) {
 	case IO_WAIT:
 		return false;
 	case IO_DONE:
@@ -189,7 +189,7 @@ static bool next_stage(struct ndx_session *s)
 	struct dialogue *x = &s->dialogue;
 	bool more;
 
-	if (!settle(s, &more))
+	if (!await_ready(s, &more))
 		return more;
 	pthread_mutex_lock(&s->lock);
 	s->state = NDX_SESSION_CONNECTED;
@@ -241,16 +241,6 @@ static bool on_returned(struct ndx_session *s)
 	return true;
 }
 
-/* Whether the session goes on over another transport: where it is, or, with a server that keeps no
- * frames, from the begin of the stage. */
-static bool can_replace(const struct ndx_session *s)
-{
-	if (s->driver.replay.on)
-		return driver_can_resume(s);
-	return s->driver.oob == NULL && s->attr.variant->table->ops->reset != NULL &&
-	       s->dialogue.view.stage != NDX_STAGE_VALIDATE;
-}
-
 /* The transport is lost: connect again, if the session can go on. */
 static bool on_lost(struct ndx_session *s)
 {
@@ -260,7 +250,7 @@ static bool on_lost(struct ndx_session *s)
 		return fail_stage(s, NDX_LAYER_TRANSPORT, NDX_E_CANCELED, "cancelled");
 	if (st == NDX_E_IO_TIMEOUT)
 		return fail_late(s);
-	if (st != NDX_E_CONNECTION_ABORTED || !can_replace(s))
+	if (st != NDX_E_CONNECTION_ABORTED || !driver_can_replace(s))
 		return fail_stage(s, NDX_LAYER_TRANSPORT, st, driver_io_text(s));
 	log_warn(0, "session %llu: the transport is lost in stage %s; connecting again",
 	         (unsigned long long)s->id, frame_stage_name(s->dialogue.view.stage));

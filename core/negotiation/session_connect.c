@@ -12,8 +12,6 @@
 #include "plaintext.h"
 #include "session.h"
 
-/* The transport itself has to end an attempt in time, and says why. */
-#define RELAY_GRACE_MS 250u
 #define FAREWELL_MS 100u
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -168,11 +166,6 @@ static bool attempt_failed(struct ndx_session *s, enum ndx_error_layer layer, en
 	return true;
 }
 
-bool session_has_relay(const struct ndx_session *s)
-{
-	return s->link.table != NULL && (s->link.plugin->table->flags & NDX_PLUGIN_DEVICE) == 0;
-}
-
 static enum ndx_status fail_silent(struct ndx_session *s)
 {
 	if (s->driver.relay != NULL && !relay_is_connected(s->driver.relay))
@@ -274,13 +267,6 @@ static bool find_addresses(struct ndx_session *s)
 	return true;
 }
 
-static uint32_t attempt_ms(const struct ndx_session *s)
-{
-	const uint32_t ms = s->attr.connect_timeout_ms;
-
-	return session_has_relay(s) && ms < UINT32_MAX - RELAY_GRACE_MS ? ms + RELAY_GRACE_MS : ms;
-}
-
 /* Begin an attempt at the next server that was not given up. */
 static bool begin_attempt(struct ndx_session *s)
 {
@@ -294,7 +280,7 @@ static bool begin_attempt(struct ndx_session *s)
 		return true;
 	}
 	r->since_ns = ndxp_now_ns();
-	driver_set_timer(s, earlier(s->deadline_ns, ndxp_deadline(attempt_ms(s))));
+	driver_set_timer(s, earlier(s->deadline_ns, ndxp_deadline(session_attempt_ms(s))));
 	if (s->link.table == NULL)
 		return find_addresses(s);
 	r->at = session_has_relay(s) ? REACH_RELAY : REACH_STREAM;
@@ -362,31 +348,10 @@ static bool try_address(struct ndx_session *s, enum ndx_status st)
 	return attempt_failed(s, NDX_LAYER_TRANSPORT, st, ndx_last_error());
 }
 
-/* Whether this end can send lost frames again. What TLS has bound to its connection cannot go on
- * over another one. */
-static bool can_replay(const struct ndx_session *s)
-{
-	return s->tls == NULL && s->driver.stream == NULL &&
-	       s->attr.variant->table->ops->reset != NULL;
-}
-
 static void begin_hello(struct ndx_session *s)
 {
-	const bool again = s->reach.again || (s->greeted && can_replay(s));
-	struct frame f = {.type = FRAME_HELLO,
-	                  .flags = (uint8_t)((again ? FRAME_RESUMED : 0) |
-	                                     (can_replay(s) ? FRAME_REPLAYS : 0))};
-	struct frame_hello h = {.max_message = s->dialogue.limits.max_message};
-	uint8_t *bytes = s->reach.hello;
-
 	drop_lookup(s);
-	memcpy(h.session, s->cookie, sizeof(h.session));
-	(void)snprintf(h.plugin, sizeof(h.plugin), "%s", ndx_variant_plugin_name(s->attr.variant));
-	(void)snprintf(h.variant, sizeof(h.variant), "%s", ndx_variant_name(s->attr.variant));
-	f.stage = s->reach.again ? s->dialogue.view.stage : NDX_STAGE_INFO;
-	f.round = s->reach.again ? replay_count(&s->driver.replay) : 0;
-	f.length = frame_write_hello(bytes + FRAME_HEADER, &h);
-	frame_write_header(bytes, &f);
+	session_write_hello(s);
 	s->reach.at = REACH_HELLO;
 }
 
@@ -491,46 +456,6 @@ static bool send_hello(struct ndx_session *s)
 	}
 }
 
-/* A status of the server that a further attempt does not change. */
-static bool is_lasting_word(uint32_t status)
-{
-	const enum ndx_status st = (enum ndx_status)status;
-
-	return st == NDX_E_NOT_FOUND || st == NDX_E_NOT_SUPPORTED || st == NDX_E_INVALID_CONFIG;
-}
-
-/* The server's answer to a session that had another transport before. */
-static bool take_resumed(struct ndx_session *s, const struct frame *f)
-{
-	s->reach.resumed = (f->flags & FRAME_RESUMED) != 0;
-	s->reach.peer_received = f->round;
-	/* Stage info may begin anew at a server that does not know the session. */
-	return s->reach.resumed || s->dialogue.view.stage == NDX_STAGE_INFO;
-}
-
-/* The server's answer to hello. */
-static enum ndx_status take_welcome(struct ndx_session *s, const struct frame *f)
-{
-	struct frame_welcome welcome;
-	struct frame_error error;
-	const char *why;
-
-	if (f->type == FRAME_ERROR && frame_parse_error(f, &error, &why))
-		return fail(is_lasting_word((uint32_t)error.status) ? (enum ndx_status)error.status
-		                                                    : NDX_E_CONNECTION_REFUSED,
-		            0, "the server refuses: %s", error.text);
-	if (f->type != FRAME_WELCOME || !frame_parse_welcome(f, &welcome, &why) ||
-	    welcome.max_message < FRAME_ERROR_SIZE_MAX)
-		return fail(NDX_E_REMOTE_ERROR, 0, "the server did not answer with a welcome");
-	if (s->reach.again && s->driver.replay.on && !take_resumed(s, f))
-		return fail(NDX_E_REMOTE_ERROR, 0, "the server does not know the session any more");
-	if (!s->reach.resumed)
-		dialogue_limit(&s->dialogue, welcome.max_message);
-	if (!s->reach.again || (s->driver.replay.on && !s->reach.resumed))
-		replay_begin(&s->driver.replay, can_replay(s) && (f->flags & FRAME_REPLAYS) != 0);
-	return driver_bind(s) ? NDX_OK : fail(NDX_E_NO_MEMORY, 0, "no key of the channel of TLS");
-}
-
 static bool reached(struct ndx_session *s)
 {
 	record_attempt(s, NDX_OK);
@@ -550,7 +475,7 @@ static bool receive_welcome(struct ndx_session *s)
 
 	switch (driver_read_frame(s, s->dialogue.limits.max_message, &f, &why)) {
 	case IO_DONE:
-		st = take_welcome(s, &f);
+		st = session_take_welcome(s, &f);
 		driver_consume(s);
 		if (st == NDX_OK)
 			return reached(s);

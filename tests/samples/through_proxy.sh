@@ -3,6 +3,8 @@
 # To be sourced, behind samples/server.sh and with a folder for logs in $work: sessions over the
 # transport of the sample plugin in Python, through a proxy.
 
+# shellcheck disable=SC2154 # of those that source this: src, work, server_address
+
 # proxy_plugins FOLDER PLUGINS: prints a search path with the sample plugin
 proxy_plugins() {
 	mkdir -p "$1/plugins" && cp "$src/plugins/python/samples/ndx-plugin-gateway.py" "$1/plugins" &&

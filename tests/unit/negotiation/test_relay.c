@@ -189,7 +189,7 @@ static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
                                          .transports = transports,
                                          .more = all_more};
 
-static void begin(enum manner how)
+static void behave(enum manner how)
 {
 	static const struct ndx_setting setting = {"login", "somebody"};
 
@@ -209,7 +209,7 @@ static void goodbyes_pass_both_ways(void **state)
 
 	(void)state;
 	for (int how = BLIND; how <= POLLED; how++) {
-		begin((enum manner)how);
+		behave((enum manner)how);
 		rig_run(&r);
 		assert_string_equal(login, "somebody");
 		disconnect_both(&r.a, &r.b);
@@ -230,7 +230,7 @@ static void they_pass_when_the_session_is_over(void **state)
 
 	(void)state;
 	for (int how = BLIND; how <= POLLED; how++) {
-		begin((enum manner)how);
+		behave((enum manner)how);
 		rig_run(&r);
 		ndx_session_close(r.session);
 		r.session = NULL;
@@ -262,7 +262,7 @@ static void a_transport_that_dies_is_an_abort_once(void **state)
 
 	(void)state;
 	for (int closed = 0; closed < 4; closed++) {
-		begin(closed % 2 == 0 ? BLIND : POLLED);
+		behave(closed % 2 == 0 ? BLIND : POLLED);
 		rig_run(&r);
 		if (closed >= 2) {
 			ndx_session_close(r.session);
@@ -286,7 +286,7 @@ static void a_descriptor_is_waited_for(void **state)
 	int before;
 
 	(void)state;
-	begin(POLLED);
+	behave(POLLED);
 	rig_run(&r);
 	(void)poll(NULL, 0, 100);
 	before = __atomic_load_n(&receives, __ATOMIC_SEQ_CST);
@@ -318,7 +318,7 @@ static void a_receive_without_end_is_cancelled(void **state)
 	for (int how = STUCK_RECEIVE; how <= DEAF_RECEIVE; how++) {
 		uint64_t since;
 
-		begin((enum manner)how);
+		behave((enum manner)how);
 		held_stage = NDX_STAGE_INFO; /* the server goes no further */
 		rig_up(&r);
 		__atomic_store_n(&r.held, 1, __ATOMIC_SEQ_CST);
@@ -353,7 +353,7 @@ static void a_connect_without_end_is_given_up(void **state)
 	uint64_t since;
 
 	(void)state;
-	begin(STUCK_CONNECT);
+	behave(STUCK_CONNECT);
 	rig_up(&r);
 	r.session->attr.connect_timeout_ms = 200;
 	r.session->attr.attempts = 1;
@@ -377,7 +377,7 @@ static void a_close_without_end_is_left_behind(void **state)
 	uint64_t since;
 
 	(void)state;
-	begin(STUCK_CLOSE);
+	behave(STUCK_CLOSE);
 	rig_run(&r);
 	disconnect_both(&r.a, &r.b);
 	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);

@@ -52,8 +52,8 @@ static bool is_cut(const uint8_t *header, int direction)
 
 	if (part >= PARTS || header[5] == FRAME_GOODBYE || header[5] == FRAME_SESSION_END)
 		return false;
-	/* When the server's word that stage ready has ended is there, the session is up at the client:
-	 * from then on, a lost transport is the end of the connection. */
+	/* When the server's word that stage ready has ended is there, the session is up at the
+	 * client: from then on, a lost transport is the end of the connection. */
 	if (header[5] == FRAME_ALIVE && part == READY && (direction == 0 || proxy.how == BEHIND))
 		return false;
 	proxy.frames[direction]++;
