@@ -3,7 +3,6 @@
 #include "async_rig.h"
 
 #include <arpa/inet.h>
-#include <poll.h>
 
 struct ndx_session *session_with(struct rig *r, const char *address)
 {
@@ -36,8 +35,7 @@ struct ndx_session *busy_session(struct rig *r, const char *address, struct ndx_
 
 	__atomic_store_n(&stuck, 1, __ATOMIC_SEQ_CST);
 	assert_int_equal(ndx_session_run_overlapped(s, ov), NDX_PENDING);
-	while (__atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 2)
-		(void)poll(NULL, 0, 1);
+	await_value(&stuck, 2);
 	return s;
 }
 
@@ -48,8 +46,7 @@ void completes(struct ndx_overlapped *ov, enum ndx_status status)
 
 void await_served(struct server *server)
 {
-	while (__atomic_load_n(&server->served, __ATOMIC_RELAXED) == 0)
-		(void)poll(NULL, 0, 1);
+	await(&server->served);
 }
 
 struct ndx_negotiation_server *many_server(struct rig *r, char address[32])

@@ -2,7 +2,6 @@
 #include "oob_rig.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 
 #include "fake_direct.h"
 #include "same_plugin.h"
@@ -15,13 +14,8 @@ int parting;
 static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
                              size_t length, struct ndx_exchange_reply *reply)
 {
-	int is_to_be = 1; /* never from 0, which the test may set at any time */
-
 	if (x->role == NDX_ROLE_CLIENT)
-		(void)__atomic_compare_exchange_n(&stuck, &is_to_be, 2, false, __ATOMIC_SEQ_CST,
-		                                  __ATOMIC_SEQ_CST);
-	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0)
-		(void)poll(NULL, 0, 1);
+		stay_if_wanted(&stuck);
 	return same_ready(session, x, peer, length, reply);
 }
 
@@ -31,29 +25,6 @@ static enum ndx_status done(void *session, const struct ndx_exchange *x, const v
 	if (x->role == NDX_ROLE_CLIENT)
 		__atomic_store_n(&parting, 1, __ATOMIC_SEQ_CST);
 	return same_ready(session, x, peer, length, reply);
-}
-
-int ending;
-
-static enum ndx_status begin_session(void *instance, const struct ndx_exchange *x, void **session,
-                                     struct ndx_exchange_reply *reply)
-{
-	(void)x;
-	(void)reply;
-	*session = instance;
-	return NDX_OK;
-}
-
-static void end_session(void *session)
-{
-	int wanted = 1;
-
-	(void)session;
-	if (!__atomic_compare_exchange_n(&ending, &wanted, 2, false, __ATOMIC_SEQ_CST,
-	                                 __ATOMIC_SEQ_CST))
-		return;
-	while (__atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 0)
-		(void)poll(NULL, 0, 1);
 }
 
 static const struct ndx_variant_ops ops = {.begin = begin_session,
@@ -120,8 +91,8 @@ static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage sta
 	(void)session;
 	if (stage == NDX_STAGE_INFO)
 		__atomic_store_n(&r->informed, 1, __ATOMIC_SEQ_CST);
-	while (stage == held_stage && __atomic_load_n(&r->held, __ATOMIC_SEQ_CST) != 0)
-		(void)poll(NULL, 0, 1);
+	if (stage == held_stage)
+		stay_while(&r->held);
 }
 
 static void on_closed(void *arg, struct ndx_session *session)
@@ -172,12 +143,6 @@ void rig_up(struct rig *r)
 	session.connector = r->a.connector;
 	session.qp = r->a.qp;
 	assert_int_equal(ndx_session_create(&session, &r->session), NDX_OK);
-}
-
-void await(const int *flag)
-{
-	while (__atomic_load_n(flag, __ATOMIC_SEQ_CST) == 0)
-		(void)poll(NULL, 0, 1);
 }
 
 void wait_closed(struct rig *r)

@@ -6,6 +6,7 @@
 #ifndef TEST_OOB_RIG_H
 #define TEST_OOB_RIG_H
 
+#include "awaits.h"
 #include "says.h"
 
 #include <ndx/ndx.h>
@@ -20,9 +21,6 @@ enum { WAIT_MS = 10000 };
 extern int stuck; /* atomic: 1: is to be stuck, 2: is */
 /* The client's stage done has begun. */
 extern int parting; /* atomic */
-
-/* Atomic: 1: the plugin's next `end` is to last; 2: it does, until 0. */
-extern int ending;
 
 struct end {
 	struct ndx_adapter *adapter;
@@ -63,7 +61,6 @@ void rig_up(struct rig *r);
 void rig_run(struct rig *r);
 void rig_down(struct rig *r);
 
-void await(const int *flag);
 /* The server's session is over. */
 void wait_closed(struct rig *r);
 

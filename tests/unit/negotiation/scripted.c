@@ -20,15 +20,10 @@ struct ndx_peer_description rendezvous;
 static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,
                             size_t peer_length, struct ndx_exchange_reply *reply)
 {
-	int is_to_be = 1; /* never from 0, which the test may set at any time */
-
 	(void)session;
 	(void)peer_length;
 	if (x->role == NDX_ROLE_CLIENT)
-		(void)__atomic_compare_exchange_n(&stuck, &is_to_be, 2, false, __ATOMIC_SEQ_CST,
-		                                  __ATOMIC_SEQ_CST);
-	while (x->role == NDX_ROLE_CLIENT && __atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 0)
-		(void)poll(NULL, 0, 1);
+		stay_if_wanted(&stuck);
 	if (x->round == 1 && memcmp(peer, "hallo", 5) != 0)
 		return NDX_E_REMOTE_ERROR;
 	*x->peer = rendezvous;
@@ -48,29 +43,6 @@ static enum ndx_status reset(void *session, enum ndx_stage stage)
 	return NDX_OK;
 }
 
-int ending;
-
-static enum ndx_status begin_session(void *instance, const struct ndx_exchange *x, void **session,
-                                     struct ndx_exchange_reply *reply)
-{
-	(void)x;
-	(void)reply;
-	*session = instance;
-	return NDX_OK;
-}
-
-static void end_session(void *session)
-{
-	int wanted = 1;
-
-	(void)session;
-	if (!__atomic_compare_exchange_n(&ending, &wanted, 2, false, __ATOMIC_SEQ_CST,
-	                                 __ATOMIC_SEQ_CST))
-		return;
-	while (__atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 0)
-		(void)poll(NULL, 0, 1);
-}
-
 static struct ndx_variant_ops ops;
 static const struct ndx_plugin_variant list[] = {
 	{.name = "two", .help = "", .ops = &ops},
@@ -88,13 +60,12 @@ struct ndx_plugin_stream {
 
 struct bus bus;
 
-static void linger(unsigned operation)
+static void linger(int operation)
 {
 	if (__atomic_load_n(&bus.hold, __ATOMIC_SEQ_CST) != operation)
 		return;
 	__atomic_store_n(&bus.held, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&bus.hold, __ATOMIC_SEQ_CST) != 0)
-		(void)poll(NULL, 0, 1);
+	stay_while(&bus.hold);
 }
 
 static enum ndx_status bus_connect(void *state, const char *address, uint32_t timeout_ms,
@@ -139,7 +110,7 @@ static enum ndx_status bus_send(struct ndx_plugin_stream *c, const void *data, s
 
 	(void)timeout_ms;
 	bus.sends++;
-	linger(2 * bus.sends);
+	linger(2 * (int)bus.sends);
 	if (st != NDX_OK)
 		return st;
 	return write_all(c->fd, data, length) ? NDX_OK : NDX_E_CONNECTION_ABORTED;
@@ -153,7 +124,7 @@ static enum ndx_status bus_receive(struct ndx_plugin_stream *c, void *data, size
 	const enum ndx_status st = take_status(&bus.receive);
 	ssize_t n;
 
-	linger(2 * bus.sends + 1);
+	linger(2 * (int)bus.sends + 1);
 	if (st != NDX_OK)
 		return st;
 	if (poll(set, 2, (int)timeout_ms) == 0)

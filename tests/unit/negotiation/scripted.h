@@ -3,6 +3,7 @@
 #ifndef TEST_SCRIPTED_H
 #define TEST_SCRIPTED_H
 
+#include "awaits.h"
 #include "says.h"
 
 #include <pthread.h>
@@ -32,7 +33,7 @@ struct server {
 	char address[32];
 	enum conduct conduct;
 	struct ndx_variant *variant;
-	unsigned served; /* atomic */
+	int served; /* atomic */
 	bool resumed;
 	enum ndx_status
 		told; /* to one that stops speaking: why the session ends; NDX_OK: nothing */
@@ -41,7 +42,6 @@ struct server {
 
 /* Atomic: 1: the client's next function of the plugin is to be stuck; 2: it is, until 0. */
 extern int stuck;
-extern int ending;      /* the same of its next `end`, of either side */
 extern unsigned resets; /* of the plugin; atomic */
 /* An end that the client is to connect to: what the plugins of both sides then say of each other.
  */
@@ -56,8 +56,8 @@ extern struct bus {
 	bool lies;               /* receive tells more than there was room for */
 	/* Atomic: the operation that waits until that is 0: 1 is connect, 2 n send number n, and 2
 	 * n + 1 the first receive after that send. */
-	unsigned hold;
-	unsigned held; /* atomic: it does, or has done so */
+	int hold;
+	int held; /* atomic: it does, or has done so */
 } bus;
 
 void server_start(struct server *s, enum conduct conduct, struct ndx_variant *variant);

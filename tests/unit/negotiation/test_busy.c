@@ -119,10 +119,9 @@ static void start_waiting(struct queue *q)
 /* The busy session's function gets the thread between two operations of the other session. */
 static void start_between(struct queue *q, enum waiting waiting, int late_ms)
 {
-	__atomic_store_n(&bus.hold, (unsigned)waiting, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&bus.hold, (int)waiting, __ATOMIC_SEQ_CST);
 	start_waiting(q);
-	while (__atomic_load_n(&bus.held, __ATOMIC_SEQ_CST) == 0)
-		(void)poll(NULL, 0, 1);
+	await(&bus.held);
 	limit_pool(pool_of(q->s));
 	__atomic_store_n(&stuck, 1, __ATOMIC_SEQ_CST);
 	q->busy = session_with(q->rig, q->busy_server.address);
@@ -130,8 +129,7 @@ static void start_between(struct queue *q, enum waiting waiting, int late_ms)
 	await_queued(pool_of(q->busy), &q->busy_ov);
 	(void)poll(NULL, 0, late_ms);
 	__atomic_store_n(&bus.hold, 0, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 2)
-		(void)poll(NULL, 0, 1);
+	await_value(&stuck, 2);
 }
 
 /* `late_ms`: the operation that precedes ends so much later. */

@@ -60,7 +60,7 @@ static void on_stage(struct ndx_overlapped *ov)
 	(void)__atomic_sub_fetch(c->left, 1, __ATOMIC_SEQ_CST);
 }
 
-static void await(const uint32_t *left)
+static void await_none(const uint32_t *left)
 {
 	for (int ms = 0; ms < WAIT_MS && __atomic_load_n(left, __ATOMIC_SEQ_CST) > 0; ms++)
 		(void)poll(NULL, 0, 1);
@@ -87,7 +87,7 @@ static void many_sessions_go_on_in_callbacks(void **state)
 			assert_int_equal(ndx_session_connect_overlapped(c->session, &c->ov),
 			                 NDX_PENDING);
 		}
-		await(&left);
+		await_none(&left);
 		for (int i = 0; i < MANY; i++)
 			if (chains[i].failure != NDX_OK)
 				fail_msg("session %d: %s", i, ndx_status_name(chains[i].failure));
@@ -129,7 +129,7 @@ static void a_callback_closes_a_session_at_work(void **state)
 		s = session_with(r, address);
 		assert_int_equal(ndx_session_run_overlapped(v.session, &second), NDX_PENDING);
 		assert_int_equal(ndx_session_run_overlapped(s, &first), NDX_PENDING);
-		await(&v.left);
+		await_none(&v.left);
 		assert_int_not_equal(ndx_overlapped_status(&second), NDX_PENDING);
 		ndx_session_close(s);
 		server_stop(&server);
@@ -190,7 +190,7 @@ static void a_callback_closes_everything(void **state)
 		f.busy = busy_session(r, server.address, &second);
 		f.own = session_with(r, idle.address);
 		assert_int_equal(ndx_session_connect_overlapped(f.own, &first), NDX_PENDING);
-		await(&f.left);
+		await_none(&f.left);
 		assert_int_equal(f.closed, NDX_OK);
 		assert_int_equal(ndx_overlapped_status(&second), NDX_E_CANCELED);
 		server_stop(&server);
@@ -230,9 +230,8 @@ static void a_close_in_a_callback_waits_for_no_plugin(void **state)
 	c.session = session_with(r, address);
 	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
 	assert_int_equal(ndx_session_run_overlapped(c.session, &first), NDX_PENDING);
-	while (__atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 2)
-		(void)poll(NULL, 0, 1);
-	await(&c.left);
+	await_value(&ending, 2);
+	await_none(&c.left);
 	other = session_with(r, address);
 	assert_int_equal(ndx_session_connect_overlapped(other, &second), NDX_PENDING);
 	completes(&second, NDX_OK);

@@ -88,8 +88,7 @@ static void a_lost_transport_is_replaced(void **state)
 	__atomic_store_n(&stuck, 1, __ATOMIC_SEQ_CST);
 	rig_up(&r);
 	assert_int_equal(pthread_create(&thread, NULL, run_session, r.session), 0);
-	while (__atomic_load_n(&stuck, __ATOMIC_SEQ_CST) != 2)
-		(void)poll(NULL, 0, 1);
+	await_value(&stuck, 2);
 	watch(&r.a);
 	watch(&r.b);
 	assert_int_equal(shutdown(r.session->driver.fd, SHUT_RDWR), 0);
@@ -119,8 +118,7 @@ static void goodbyes_pass_while_the_plugin_ends(void **state)
 	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
 	assert_int_equal(pthread_create(&thread, NULL, close_session, r.session), 0);
 	r.session = NULL;
-	while (__atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 2)
-		(void)poll(NULL, 0, 1);
+	await_value(&ending, 2);
 	disconnect_both(&r.b, &r.a);
 	assert_int_equal(__atomic_load_n(&ending, __ATOMIC_SEQ_CST), 2);
 	__atomic_store_n(&ending, 0, __ATOMIC_SEQ_CST);
@@ -244,7 +242,8 @@ static void expire_when_the_connection_ends(void *arg)
 	struct driver *d = &m->theirs->driver;
 
 	__atomic_store_n(&m->reached, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&d->oob_ended, __ATOMIC_ACQUIRE) == 0)
+	for (int ms = 0; ms < AWAIT_MS && __atomic_load_n(&d->oob_ended, __ATOMIC_ACQUIRE) == 0;
+	     ms++)
 		(void)poll(NULL, 0, 1);
 	m->pending = __atomic_load_n(&d->oob_pending, __ATOMIC_ACQUIRE);
 	d->timer.fn(d->timer.arg);

@@ -122,8 +122,10 @@ static void *run_session(void *session)
 static void start_and_wait_for_looks(struct rig *r, pthread_t *thread)
 {
 	assert_int_equal(pthread_create(thread, NULL, run_session, r->session), 0);
-	while (__atomic_load_n(&fake_direct_looks, __ATOMIC_SEQ_CST) < 5)
+	for (int ms = 0; __atomic_load_n(&fake_direct_looks, __ATOMIC_SEQ_CST) < 5; ms++) {
+		assert_true(ms < AWAIT_MS);
 		(void)poll(NULL, 0, 1);
+	}
 }
 
 static void a_cancel_ends_the_proof(void **state)

@@ -23,7 +23,7 @@ static unsigned count_kind(struct ndx_session *s, enum ndx_history_kind kind)
 	return count;
 }
 
-static unsigned served(struct server *s)
+static int served(struct server *s)
 {
 	return __atomic_load_n(&s->served, __ATOMIC_RELAXED);
 }
