@@ -366,7 +366,8 @@ enum ndx_status ndx_connector_describe(struct ndx_connector *connector, struct n
  * Then the connection is established as soon as the own queue pair is ready, and the own goodbye
  * counts as answered. The program that controls the device must make sure that the device is ready
  * before anything is sent, and that the device is quiet before the connection ends. The failure of
- * a request shows that the device has died (keepalive_ms).
+ * a request shows that the device has died (keepalive_ms). A peer whose description has
+ * NDX_PEER_NO_GOODBYES needs no call of this function.
  *
  * @param fd  NDX_NO_OOB_STREAM, or a descriptor. On success the connector owns the descriptor, and
  *            closes it when the connection is over or the attempt has failed. On failure the caller

@@ -65,6 +65,38 @@ static inline uint32_t ndx_token_of_rkey(uint32_t rkey)
 	return ndx_rkey_of_token(rkey); /* the conversion is its own inverse */
 }
 
+/**
+ * What an end does without, for ends that do not run NDX: bits of struct ndx_peer_description.
+ * Without a bit, the end is treated as one that runs NDX.
+ */
+enum ndx_peer_policy {
+	/**
+	 * Of its own accord, NDX writes nothing into this end's memory, whatever mailbox_rkey says:
+	 * no probe, and no proof of the path. Requests of the program are the program's affair.
+	 */
+	NDX_PEER_NOT_WRITTEN = 1 << 0,
+	/**
+	 * This end is not asked for signs of life, neither by keepalive nor by a write of no bytes
+	 * that names no memory. Its silence proves nothing, and only a request that fails, or the
+	 * end of the stream between the two ends, shows that it is gone. But see
+	 * NDX_PEER_IS_HEARD.
+	 */
+	NDX_PEER_NOT_ASKED = 1 << 1,
+	/**
+	 * This end neither sends nor answers goodbyes. It needs no out-of-band stream: the own
+	 * goodbye counts as delivered and answered, as with NDX_NO_OOB_STREAM.
+	 */
+	NDX_PEER_NO_GOODBYES = 1 << 2,
+	/**
+	 * With NOT_ASKED: this end sends often, so keepalive goes by what it sends. The connection
+	 * ends if nothing of it completes a receive, or answers a request, for `keepalive_ms`. For
+	 * queue pairs without an SRQ; writes without immediate data are not seen.
+	 */
+	NDX_PEER_IS_HEARD = 1 << 3,
+	/** A device with a queue pair and nothing else: the first three of these. */
+	NDX_PEER_DEVICE = NDX_PEER_NOT_WRITTEN | NDX_PEER_NOT_ASKED | NDX_PEER_NO_GOODBYES,
+};
+
 /** One end of a connection. Fields that do not apply to the kind are 0. */
 struct ndx_peer_description {
 	uint32_t kind;                /**< enum ndx_description_kind */
@@ -95,6 +127,7 @@ struct ndx_peer_description {
 	uint32_t mtu;    /**< the port's active MTU in bytes: 256, 512, 1024, 2048 or 4096 */
 	uint16_t lid;    /**< 0 on Ethernet */
 	uint8_t gid[16]; /**< all 0: none (InfiniBand without a global route) */
+	uint32_t policy; /**< OR of enum ndx_peer_policy; 0: this end runs NDX */
 };
 
 /** Parameters that both ends agreed on; identical at both ends. */

@@ -82,7 +82,7 @@ struct ndx_qp_attr {
 	/**
 	 * An idle peer that does not answer for this long is considered dead. 0 (default): the peer
 	 * is never probed. On verbs, a peer that does not run NDX is never probed either: it has
-	 * granted no memory for the probe.
+	 * granted no memory for the probe, or its description says so (enum ndx_peer_policy).
 	 */
 	uint32_t keepalive_ms;
 	/**

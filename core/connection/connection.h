@@ -392,6 +392,8 @@ void conn_end_attempt(struct ndx_connector *c, enum conn_phase next,
 
 enum ndx_status conn_oob_describe(struct ndx_connector *c, const struct sockaddr_storage *near,
                                   struct ndx_peer_description *out);
+/* The connector has no stream, and the peer needs none: conn_oob_set_stream(NDX_NO_OOB_STREAM). */
+bool conn_oob_does_without(const struct ndx_connector *c, const struct ndx_peer_description *peer);
 enum ndx_status conn_oob_check(const struct ndx_connector *c,
                                const struct ndx_peer_description *peer);
 void conn_oob_start(struct ndx_connector *c, const struct ndx_peer_description *peer);

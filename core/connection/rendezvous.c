@@ -326,17 +326,30 @@ static void start(struct ndx_connector *c, const struct ndx_peer_description *pe
 	conn_command(c, CONN_DO_CONNECT);
 }
 
+/* Lock held. */
+static enum ndx_status check_both(const struct ndx_connector *c,
+                                  const struct ndx_peer_description *peer)
+{
+	if (c->phase != CONN_DESCRIBED)
+		return fail(NDX_E_CONNECTION_INVALID, 0,
+		            "ndx_connector_connect_peer: call ndx_connector_describe() first");
+	return c->oob.on ? conn_oob_check(c, peer) : check_peer(c, peer);
+}
+
 enum ndx_status conn_connect_peer(struct ndx_connector *c, const struct ndx_peer_description *peer,
                                   struct ndx_overlapped *ov)
 {
 	enum ndx_status st;
 
 	adapter_lock(c->adapter);
-	if (c->phase != CONN_DESCRIBED)
-		st = fail(NDX_E_CONNECTION_INVALID, 0,
-		          "ndx_connector_connect_peer: call ndx_connector_describe() first");
-	else
-		st = c->oob.on ? conn_oob_check(c, peer) : check_peer(c, peer);
+	st = check_both(c, peer);
+	if (st == NDX_OK && c->oob.on && conn_oob_does_without(c, peer)) {
+		adapter_unlock(c->adapter);
+		st = conn_oob_set_stream(c, NDX_NO_OOB_STREAM);
+		adapter_lock(c->adapter);
+		if (st == NDX_OK)
+			st = check_both(c, peer);
+	}
 	if (st == NDX_OK)
 		st = base_ov_begin_call(ov, c->adapter->loop, "ndx_connector_connect_peer");
 	if (st == NDX_OK) {

@@ -292,6 +292,7 @@ void dialogue_call(struct dialogue *x)
 static bool proves(const struct dialogue *x)
 {
 	return x->can_prove && !x->no_proof &&
+	       ((x->own.policy | x->peer.policy) & NDX_PEER_NOT_WRITTEN) == 0 &&
 	       (x->own.kind != NDX_DESCRIPTION_VERBS_RC ||
 	        (x->own.mailbox_rkey != 0 && x->peer.mailbox_rkey != 0));
 }

@@ -32,6 +32,8 @@ enum ndx_status driver_oob_open(struct ndx_session *s)
 
 	if (s->dialogue.own.kind != NDX_DESCRIPTION_VERBS_RC || s->attr.connector == NULL)
 		return NDX_OK;
+	if ((s->dialogue.peer.policy & NDX_PEER_NO_GOODBYES) != 0)
+		return NDX_OK; /* the connector does without */
 	if (d->stream != NULL) /* of a device, which has no goodbye */
 		return ndx_connector_set_oob_stream(s->attr.connector, NDX_NO_OOB_STREAM);
 	d->oob = oob_link_create(&carrier, s);

@@ -133,6 +133,7 @@ enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *r,
 	}
 	r->probe_address = peer->probe_address;
 	r->probe_token = ndx_token_of_rkey(peer->probe_rkey);
+	description.policy = NDX_PEER_DEVICE;
 	description.qpn = peer->qpn;
 	description.psn = peer->sq_psn;
 	description.lid = peer->lid;

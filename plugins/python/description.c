@@ -23,13 +23,14 @@ PyObject *py_from_description(const struct ndx_peer_description *d)
 	}
 	return py_support(
 		"_unflatten",
-		Py_BuildValue("(IIIKKIy#y#IIy#IIIIy#II)", d->kind, d->inbound_read_limit,
+		Py_BuildValue("(IIIKKIy#y#IIy#IIIIy#III)", d->kind, d->inbound_read_limit,
 	                      d->outbound_read_limit, (unsigned long long)d->memory.address,
 	                      (unsigned long long)d->memory.length, d->memory.token, d->stack,
 	                      (Py_ssize_t)strnlen(d->stack, sizeof(d->stack)), d->cookie,
 	                      (Py_ssize_t)sizeof(d->cookie), family, port, address,
 	                      (Py_ssize_t)sizeof(address), d->qpn, d->psn, d->mtu, (unsigned)d->lid,
-	                      d->gid, (Py_ssize_t)sizeof(d->gid), d->memory.rkey, d->mailbox_rkey));
+	                      d->gid, (Py_ssize_t)sizeof(d->gid), d->memory.rkey, d->mailbox_rkey,
+	                      d->policy));
 }
 
 static void set_address(struct sockaddr_storage *out, unsigned family, unsigned port,
@@ -63,11 +64,12 @@ bool py_to_description(PyObject *from, struct ndx_peer_description *d)
 
 	memset(&made, 0, sizeof(made));
 	ok = flat != NULL &&
-	     PyArg_ParseTuple(flat, "IIIKKIy#y#IIy#IIIIy#II", &made.kind, &made.inbound_read_limit,
+	     PyArg_ParseTuple(flat, "IIIKKIy#y#IIy#IIIIy#III", &made.kind, &made.inbound_read_limit,
 	                      &made.outbound_read_limit, &memory[0], &memory[1], &made.memory.token,
 	                      &bytes[0], &length[0], &bytes[1], &length[1], &family, &port,
 	                      &bytes[2], &length[2], &made.qpn, &made.psn, &made.mtu, &lid,
-	                      &bytes[3], &length[3], &made.memory.rkey, &made.mailbox_rkey);
+	                      &bytes[3], &length[3], &made.memory.rkey, &made.mailbox_rkey,
+	                      &made.policy);
 	if (ok) {
 		/* support.py has checked the lengths */
 		made.memory.address = memory[0];

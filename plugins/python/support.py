@@ -49,15 +49,15 @@ class Description(types.SimpleNamespace):
     """One end of a connection: struct ndx_peer_description. Fields that are not given are 0 or empty.
 
     kind is "none", "rendezvous" or "verbs-rc"; memory is (address, length, token), rkey the key of
-    the memory for a device that does not run NDX; address is None or (text, port); cookie and gid are
-    16 bytes.
+    the memory for a device that does not run NDX; policy is bits of enum ndx_peer_policy; address is
+    None or (text, port); cookie and gid are 16 bytes.
     """
 
     def __init__(self, **fields):
         super().__init__(
             kind="none", inbound_read_limit=0, outbound_read_limit=0, memory=(0, 0, 0),
             stack="", cookie=bytes(16), address=None, qpn=0, psn=0, mtu=0, lid=0,
-            gid=bytes(16), rkey=0, mailbox_rkey=0)
+            gid=bytes(16), rkey=0, mailbox_rkey=0, policy=0)
         for name, value in fields.items():
             if name not in self.__dict__:
                 raise TypeError(f"a description has no {name}")
@@ -108,11 +108,11 @@ def _flatten(end):
             family, port, packed, _number("qpn", end.qpn, 32), _number("psn", end.psn, 32),
             _number("mtu", end.mtu, 32), _number("lid", end.lid, 16),
             _sixteen("gid", end.gid), _number("rkey", end.rkey, 32),
-            _number("mailbox_rkey", end.mailbox_rkey, 32))
+            _number("mailbox_rkey", end.mailbox_rkey, 32), _number("policy", end.policy, 32))
 
 
 def _unflatten(kind, inbound, outbound, address, length, token, stack, cookie, family, port, packed,
-               qpn, psn, mtu, lid, gid, rkey, mailbox_rkey):
+               qpn, psn, mtu, lid, gid, rkey, mailbox_rkey, policy):
     """The inverse of _flatten()."""
     where = None
     if family != 0:
@@ -121,7 +121,7 @@ def _unflatten(kind, inbound, outbound, address, length, token, stack, cookie, f
         kind=_KINDS[kind], inbound_read_limit=inbound, outbound_read_limit=outbound,
         memory=(address, length, token), stack=stack.decode("ascii"), cookie=cookie,
         address=where, qpn=qpn, psn=psn, mtu=mtu, lid=lid, gid=gid,
-        rkey=rkey, mailbox_rkey=mailbox_rkey)
+        rkey=rkey, mailbox_rkey=mailbox_rkey, policy=policy)
 
 
 def _agreement(kind, mtu, client_reads, server_reads):

@@ -15,6 +15,7 @@
 #define RENDEZVOUS 96u
 #define AGREEMENT 24u
 #define BITS_24 0xffffffu
+#define POLICIES ((uint32_t)NDX_PEER_DEVICE | NDX_PEER_IS_HEARD)
 
 static bool is_mtu(uint32_t mtu)
 {
@@ -42,6 +43,10 @@ static const char *verbs_fault(const struct ndx_peer_description *d)
 		return "its MTU is none of 256, 512, 1024, 2048, 4096";
 	if (d->lid == 0 && wire_is_zero(d->gid, sizeof(d->gid)))
 		return "it has neither LID nor GID";
+	if ((d->policy & ~POLICIES) != 0)
+		return "its policy has unknown bits";
+	if ((d->policy & NDX_PEER_IS_HEARD) != 0 && (d->policy & NDX_PEER_NOT_ASKED) == 0)
+		return "its policy says that it is heard, and not that it is not asked";
 	return NULL;
 }
 
@@ -175,9 +180,10 @@ bool roce_payload_parse(const uint8_t *bytes, size_t length, struct roce_payload
 	*why = "its kind is unknown, or reserved bytes are not 0";
 	kind = bytes[6];
 	if ((kind != NDX_DESCRIPTION_RENDEZVOUS && kind != NDX_DESCRIPTION_VERBS_RC) ||
-	    bytes[7] != 0)
+	    (bytes[7] != 0 && (bytes[5] != ROCE_DESCRIPTION || kind != NDX_DESCRIPTION_VERBS_RC)))
 		return false;
 	p.description.kind = kind;
+	p.description.policy = bytes[7];
 	p.agreed.kind = kind;
 	if (bytes[5] == ROCE_DESCRIPTION) {
 		*why = read_description(bytes, length, &p.description);
@@ -227,6 +233,9 @@ static const char *write_description(uint8_t *out, const struct ndx_peer_descrip
 		                             ? ndx_rkey_of_token(d->memory.token)
 		                             : d->memory.token);
 	}
+	if (d->policy > UINT8_MAX || (d->policy != 0 && d->kind != NDX_DESCRIPTION_VERBS_RC))
+		return "its policy has unknown bits, or it is no queue pair of verbs";
+	out[7] = (uint8_t)d->policy;
 	if (d->kind == NDX_DESCRIPTION_VERBS_RC) {
 		wire_put32(out + 36, d->mailbox_rkey);
 		wire_put32(out + 40, d->qpn);

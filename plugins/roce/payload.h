@@ -7,7 +7,9 @@
  *     4  1  version, 2
  *     5  1  message: 1 description, 2 agreement
  *     6  1  kind: 1 rendezvous, 2 verbs-rc (enum ndx_description_kind)
- *     7  1  reserved
+ *     7  1  description, verbs-rc: what this end does without, bits: 1 writes of NDX into its
+ *           memory, 2 questions whether it lives, 4 goodbyes; 8: it sends often, which is its sign
+ *           of life (enum ndx_peer_policy). 0: it runs NDX. Others: reserved
  *
  * A description continues with 32 bytes, then with the fields of its kind:
  *     8  4  reads that this end serves at once

@@ -266,7 +266,8 @@ static enum ndx_status take_answer(const struct session *s, const struct ndx_exc
 	                                         .outbound_read_limit = SURF_READS,
 	                                         .qpn = (uint32_t)answer.qpn,
 	                                         .psn = (uint32_t)answer.psn,
-	                                         .mtu = s->mtu};
+	                                         .mtu = s->mtu,
+	                                         .policy = NDX_PEER_DEVICE};
 	x->peer->gid[10] = 0xff;
 	x->peer->gid[11] = 0xff;
 	memcpy(x->peer->gid + IPV4_AT, &s->instance->fpga_ip, sizeof(s->instance->fpga_ip));

@@ -368,6 +368,7 @@ struct verbs_qp {
 	uint32_t controls_out;                /* bits of enum verbs_control: requests in flight */
 	uint32_t controls_at[VERBS_CONTROLS]; /* index behind the requests that end before */
 	struct verbs_ctrl_write noop_write; /* target of a write that changes nothing in the peer */
+	bool not_asked;                     /* the peer is not probed, see NDX_PEER_NOT_ASKED */
 	uint32_t unsignaled;                /* requests since the last signaled one */
 	uint32_t outbound_reads;
 	bool receiving;        /* the native queue pair has the receives, ... */

@@ -111,7 +111,8 @@ struct verbs_oob_path {
 	uint32_t peer_number; /* of the peer's queue pair */
 	uint32_t peer_psn;    /* first PSN of the peer, and of this end */
 	uint32_t psn;
-	uint32_t mtu; /* bytes; that of the port, then that of the path */
+	uint32_t mtu;    /* bytes; that of the port, then that of the path */
+	uint32_t policy; /* of the peer: bits of enum ndx_peer_policy */
 };
 
 /* The contents of a request to connect, kept until the route is resolved. */
@@ -150,6 +151,7 @@ struct verbs_conn {
 	uint32_t watched_head;      /* index of the oldest initiator request, ... */
 	uint32_t watched_ms;        /* ... and for how long it has been that */
 	uint32_t silent_ms;
+	uint32_t heard;      /* completed requests of both sides at the last check */
 	uint32_t idle_ms;    /* time without an outstanding request that would report a failure */
 	uint32_t stuck_head; /* software RoCE: the same, for any request, ... */
 	uint32_t stuck_ms;

@@ -156,7 +156,9 @@ enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
 	conn->oob.peer_number = peer->qpn;
 	conn->oob.peer_psn = peer->psn;
 	conn->oob.peer_lid = peer->lid;
-	conn->peer.mailbox_key = peer->mailbox_rkey;
+	conn->oob.policy = peer->policy;
+	conn->peer.mailbox_key =
+		(peer->policy & NDX_PEER_NOT_WRITTEN) != 0 ? 0 : peer->mailbox_rkey;
 	conn->proving = false;
 	conn->proved = 0;
 	conn->prove_native = IBV_WC_SUCCESS;

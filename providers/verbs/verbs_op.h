@@ -100,8 +100,9 @@ static inline bool verbs_op_is_gathered(const struct verbs_op *op)
 static inline bool verbs_op_is_unwelcome(const struct verbs_qp *qp, const struct verbs_op *op,
                                          uint32_t length)
 {
-	return length == 0 && op->opcode == IBV_WR_RDMA_WRITE && qp->noop_write.length == 0 &&
-	       op->remote_token == 0 && op->remote_address == 0;
+	return length == 0 && op->opcode == IBV_WR_RDMA_WRITE &&
+	       (qp->noop_write.length == 0 || qp->not_asked) && op->remote_token == 0 &&
+	       op->remote_address == 0;
 }
 
 /* Fill `wr`, but for its list of entries, and the record of an admitted request. If that fails, the

@@ -144,6 +144,7 @@ int verbs_qp_bring_up(struct verbs_qp *qp, const struct verbs_conn *conn)
 	qp->broken = false;
 	qp->unsignaled = 0;
 	qp->noop_write = (struct verbs_ctrl_write){.length = 0};
+	qp->not_asked = (conn->oob.policy & NDX_PEER_NOT_ASKED) != 0;
 	qp->outbound_reads = conn->spi.outbound_read_limit;
 	qp->ofi = conn->ofi;
 	qp->keeps_books = qp->soft_roce || qp->ofi != NULL;

@@ -69,6 +69,22 @@ static bool is_rnr_expired(struct verbs_conn *conn, uint32_t ms)
 	return limit != NDX_INFINITE && !conn->peer.has_srq && conn->watched_ms >= limit;
 }
 
+/* base.lock held: has a peer that sends often, and is not asked, been silent for too long? */
+static bool is_unheard(struct verbs_conn *conn, uint32_t ms, uint32_t limit)
+{
+	const struct verbs_qp *qp = conn->qp;
+	const uint32_t heard = qp->base.initiator.head + qp->base.receive.head;
+
+	if ((conn->oob.policy & NDX_PEER_IS_HEARD) == 0 || qp->srq != NULL)
+		return false;
+	if (heard != conn->heard)
+		conn->silent_ms = 0;
+	else
+		conn->silent_ms += ms;
+	conn->heard = heard;
+	return conn->silent_ms >= limit;
+}
+
 /* base.lock held: has the peer of an idle connection been silent for too long? If not, probe the
  * peer. */
 static bool is_silent(struct verbs_conn *conn, uint32_t ms)
@@ -76,8 +92,12 @@ static bool is_silent(struct verbs_conn *conn, uint32_t ms)
 	const uint32_t limit = conn->qp->base.spi.attr.keepalive_ms;
 	const uint32_t asked = conn->qp->controls_out & (1u << VERBS_KEEPALIVE);
 
+	if (limit == 0)
+		return false;
+	if ((conn->oob.policy & NDX_PEER_NOT_ASKED) != 0)
+		return is_unheard(conn, ms, limit);
 	/* a peer that has granted no memory for the probe may break the connection because of it */
-	if (limit == 0 || conn->qp->noop_write.length == 0)
+	if (conn->qp->noop_write.length == 0)
 		return false;
 	if (asked == 0 || ndxp_queue_outstanding(&conn->qp->base.initiator) > 0)
 		conn->silent_ms = 0;

@@ -11,6 +11,7 @@ bool fake_direct_infiniband;
 bool fake_direct_proves;
 struct ndx_spi_proof fake_direct_proofs[2];
 uint32_t fake_direct_looks;
+struct ndx_peer_description fake_direct_peer;
 
 static enum ndx_status describe(struct ndx_spi_conn *conn, const struct sockaddr_storage *near,
                                 struct ndx_peer_description *out)
@@ -36,7 +37,7 @@ static enum ndx_status connect_peer(struct ndx_spi_conn *conn,
                                     const struct ndx_peer_description *peer)
 {
 	(void)conn;
-	(void)peer;
+	fake_direct_peer = *peer;
 	return NDX_OK;
 }
 

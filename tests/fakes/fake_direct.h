@@ -25,6 +25,8 @@ extern bool fake_direct_infiniband;
 extern bool fake_direct_proves;
 extern struct ndx_spi_proof fake_direct_proofs[2];
 extern uint32_t fake_direct_looks; /* atomic: how often the core has asked */
+/* The peer to which a queue pair was connected last. */
+extern struct ndx_peer_description fake_direct_peer;
 void fake_direct(struct ndx_adapter *adapter);
 
 #endif

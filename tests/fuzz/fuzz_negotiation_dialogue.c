@@ -50,6 +50,7 @@ static void describe(struct ndx_peer_description *d)
 	d->memory.length = (how & 32u) != 0 ? UINT64_MAX : how & 16u;
 	d->memory.address = odd;
 	d->mailbox_rkey = how & 64u;
+	d->policy = (odd & 2u) != 0 ? how >> 3 : 0;
 }
 
 static enum ndx_status talk(void *session, const struct ndx_exchange *x, const void *peer,

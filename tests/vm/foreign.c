@@ -4,7 +4,8 @@
  *
  * In the guest: a receiver at URI, and a peer at DEVICE, which has ADDRESS. The peer uses ibverbs
  * only: it gets numbers, writes frames with them, and grants no memory of its own. The receiver
- * learns of the peer first by numbers, then by a description, as in a session. Exit status 0: all
+ * learns of the peer first by numbers, then by a description, as in a session, then by one that
+ * names a key although the device takes no writes, and says so by its policy. Exit status 0: all
  * frames came, also after a pause in which keepalive or a probe was due.
  */
 #include <arpa/inet.h>
@@ -32,6 +33,10 @@ struct device {
 	int gid_index;
 	char memory[SLOT];
 };
+
+enum meeting { BY_NUMBERS, DESCRIBED, AS_DEVICE };
+
+static const char *const names[] = {"by numbers", "described", "as a device"};
 
 static sem_t arrived;  /* frames */
 static unsigned wrong; /* bytes; atomic */
@@ -232,12 +237,13 @@ static void tell_numbers(struct ndx_receiver *r, const struct device *device,
 }
 
 /* Connect by description, as a session does; the description has no mailbox. */
-static void describe(struct ndx_receiver *r, struct ndx_receiver_numbers *numbers)
+static void describe(struct ndx_receiver *r, struct ndx_receiver_numbers *numbers, enum meeting how)
 {
 	struct ndx_peer_description own;
 
 	must(ndx_receiver_describe(r, NDX_ROLE_SERVER, &own) == NDX_OK, "description");
-	must(ndx_receiver_set_oob_stream(r, NDX_NO_OOB_STREAM) == NDX_OK, "no channel");
+	if (how == DESCRIBED) /* else the connection does without for its peer's policy */
+		must(ndx_receiver_set_oob_stream(r, NDX_NO_OOB_STREAM) == NDX_OK, "no channel");
 	*numbers = (struct ndx_receiver_numbers){.qpn = own.qpn,
 	                                         .send_psn = own.psn,
 	                                         .receive_psn = DEVICE_PSN,
@@ -246,18 +252,22 @@ static void describe(struct ndx_receiver *r, struct ndx_receiver_numbers *number
 	memcpy(numbers->gid, own.gid, sizeof(numbers->gid));
 }
 
-static void tell_description(struct ndx_receiver *r, const struct device *device)
+static void tell_description(struct ndx_receiver *r, const struct device *device, enum meeting how)
 {
 	struct ndx_peer_description peer = {.kind = NDX_DESCRIPTION_VERBS_RC,
 	                                    .qpn = device->qp->qp_num,
 	                                    .psn = DEVICE_PSN,
 	                                    .mtu = MTU_BYTES};
 
+	if (how == AS_DEVICE) {
+		peer.mailbox_rkey = device->mr->rkey;
+		peer.policy = NDX_PEER_DEVICE;
+	}
 	memcpy(peer.gid, device->gid.raw, sizeof(peer.gid));
 	must(ndx_receiver_connect_peer(r, &peer, WAIT_MS) == NDX_OK, "described connection");
 }
 
-static void meet(char **argv, bool described)
+static void meet(char **argv, enum meeting how)
 {
 	struct ndx_receiver *r = open_receiver(argv[1]);
 	struct ndx_receiver_numbers numbers;
@@ -265,13 +275,13 @@ static void meet(char **argv, bool described)
 
 	memset(&device, 0, sizeof(device));
 	open_device(&device, argv[2], argv[3]);
-	if (described)
-		describe(r, &numbers);
+	if (how != BY_NUMBERS)
+		describe(r, &numbers, how);
 	else
 		must(ndx_receiver_get_numbers(r, &numbers) == NDX_OK, "numbers");
 	connect_device(&device, &numbers);
-	if (described)
-		tell_description(r, &device);
+	if (how != BY_NUMBERS)
+		tell_description(r, &device, how);
 	else
 		tell_numbers(r, &device, &numbers);
 	for (uint32_t i = 0; i < FRAMES / 2; i++)
@@ -288,8 +298,7 @@ static void meet(char **argv, bool described)
 	(void)ibv_destroy_cq(device.cq);
 	(void)ibv_dealloc_pd(device.pd);
 	(void)ibv_close_device(device.context);
-	(void)printf("%d frames, before and after a silence, %s\n", FRAMES,
-	             described ? "described" : "by numbers");
+	(void)printf("%d frames, before and after a silence, %s\n", FRAMES, names[how]);
 }
 
 int main(int argc, char **argv)
@@ -297,7 +306,8 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 2;
 	must(sem_init(&arrived, 0, 0) == 0, "semaphore");
-	meet(argv, false);
-	meet(argv, true);
+	meet(argv, BY_NUMBERS);
+	meet(argv, DESCRIBED);
+	meet(argv, AS_DEVICE);
 	return 0;
 }

@@ -35,6 +35,11 @@ enum ndx_status conn_oob_describe(struct ndx_connector *c, const struct sockaddr
 	return NDX_OK;
 }
 
+bool conn_oob_does_without(const struct ndx_connector *c, const struct ndx_peer_description *peer)
+{
+	return c->oob.link == NULL && (peer->policy & NDX_PEER_NO_GOODBYES) != 0;
+}
+
 enum ndx_status conn_oob_check(const struct ndx_connector *c,
                                const struct ndx_peer_description *peer)
 {
@@ -44,7 +49,7 @@ enum ndx_status conn_oob_check(const struct ndx_connector *c,
 	char why[160] = "it is of another kind";
 	enum ndx_status st = NDX_E_INVALID_PARAMETER;
 
-	if (c->oob.link == NULL)
+	if (c->oob.link == NULL && !conn_oob_does_without(c, peer))
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "ndx_connector_connect_peer: this adapter has no connection manager; "
 		            "call ndx_connector_set_oob_stream() first");
@@ -59,6 +64,10 @@ enum ndx_status conn_oob_check(const struct ndx_connector *c,
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_connector_connect_peer: this cannot be the peer's description: %s",
 		            why);
+	if (c->oob.stream != NULL && (peer->policy & NDX_PEER_NO_GOODBYES) != 0)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_connector_connect_peer: this peer knows no goodbyes, and the "
+		            "connector has a stream for them");
 	st = agree_compute(role, own, peer, &agreed, why, sizeof(why));
 	if (st != NDX_OK)
 		return fail(st, 0, "ndx_connector_connect_peer: %s", why);

@@ -9,6 +9,7 @@
 #include <ndx/spi/byteorder.h>
 
 #define BITS_24 0xffffffu
+#define POLICIES ((uint32_t)NDX_PEER_DEVICE | NDX_PEER_IS_HEARD)
 
 static const char *kind_name(uint32_t kind)
 {
@@ -51,6 +52,10 @@ static const char *verbs_fault(const struct ndx_peer_description *d)
 		return "its MTU is none of 256, 512, 1024, 2048, 4096";
 	if (d->lid == 0 && all_zero(d->gid, sizeof(d->gid)))
 		return "it has neither LID nor GID";
+	if ((d->policy & ~POLICIES) != 0)
+		return "its policy has unknown bits";
+	if ((d->policy & NDX_PEER_IS_HEARD) != 0 && (d->policy & NDX_PEER_NOT_ASKED) == 0)
+		return "its policy says that it is heard, and not that it is not asked";
 	return NULL;
 }
 
@@ -60,6 +65,8 @@ static const char *rendezvous_fault(const struct ndx_peer_description *d)
 		return "it has no cookie";
 	if (d->stack[0] == '\0' || memchr(d->stack, '\0', sizeof(d->stack)) == NULL)
 		return "it does not say its stack";
+	if (d->policy != 0)
+		return "it is no queue pair of verbs, and has a policy";
 	return NULL;
 }
 

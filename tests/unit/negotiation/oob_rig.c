@@ -27,9 +27,21 @@ static enum ndx_status done(void *session, const struct ndx_exchange *x, const v
 	return same_ready(session, x, peer, length, reply);
 }
 
+uint32_t peer_policy;
+
+static enum ndx_status info(void *session, const struct ndx_exchange *x, const void *peer,
+                            size_t length, struct ndx_exchange_reply *reply)
+{
+	const enum ndx_status st = same_info(session, x, peer, length, reply);
+
+	if (st == NDX_OK && reply->completed)
+		x->peer->policy = peer_policy;
+	return st;
+}
+
 static const struct ndx_variant_ops ops = {.begin = begin_session,
                                            .end = end_session,
-                                           .info = same_info,
+                                           .info = info,
                                            .ready = ready,
                                            .done = done,
                                            .reset = same_reset};

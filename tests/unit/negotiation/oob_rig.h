@@ -22,6 +22,9 @@ extern int stuck; /* atomic: 1: is to be stuck, 2: is */
 /* The client's stage done has begun. */
 extern int parting; /* atomic */
 
+/* What the plugin says of the peer, at both ends: bits of enum ndx_peer_policy. */
+extern uint32_t peer_policy;
+
 struct end {
 	struct ndx_adapter *adapter;
 	struct ndx_cq *cq;

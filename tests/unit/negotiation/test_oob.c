@@ -193,6 +193,28 @@ static void send_heartbeats(const struct ndx_session *from)
 		                 sizeof(bytes));
 }
 
+/* Nor does the end of the session end the connection, whose goodbyes it does not carry. */
+static void a_peer_that_knows_no_goodbyes_is_sent_none(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	peer_policy = NDX_PEER_DEVICE;
+	rig_run(&r);
+	assert_null(r.session->driver.oob);
+	start_disconnect(&r.a);
+	disconnected(&r.a, NDX_OK);
+	assert_int_equal(ndx_overlapped_wait(&r.b.notify, 50), NDX_PENDING);
+	ndx_session_close(r.session);
+	r.session = NULL;
+	wait_closed(&r);
+	assert_int_equal(ndx_overlapped_wait(&r.b.notify, 50), NDX_PENDING);
+	start_disconnect(&r.b);
+	disconnected(&r.b, NDX_OK);
+	rig_down(&r);
+	peer_policy = 0;
+}
+
 static void heartbeats_do_not_hide_a_goodbye(void **state)
 {
 	struct rig r;
@@ -255,6 +277,7 @@ int main(void)
 		cmocka_unit_test(goodbyes_pass_while_a_callback_is_busy),
 		cmocka_unit_test(goodbyes_pass_behind_a_stage_that_waits_for_a_callback),
 		cmocka_unit_test(a_goodbye_is_sent_when_all_of_it_is_out),
+		cmocka_unit_test(a_peer_that_knows_no_goodbyes_is_sent_none),
 		cmocka_unit_test(heartbeats_do_not_hide_a_goodbye),
 		cmocka_unit_test(heartbeats_do_not_hide_the_end_of_the_transport),
 		cmocka_unit_test(heartbeats_do_not_hide_a_goodbye_from_a_busy_server),

@@ -89,7 +89,7 @@ static void both_ends_give_the_same_verdict(void **state)
 /* Both ends have to, and each end has to know where to write. */
 static void one_end_alone_proves_nothing(void **state)
 {
-	for (int without = 0; without < 4; without++) {
+	for (int without = 0; without < 6; without++) {
 		struct rig *r = rig_again(state);
 
 		rig_run(r, NDX_STAGE_INFO, 1);
@@ -100,8 +100,12 @@ static void one_end_alone_proves_nothing(void **state)
 			r->d[1].no_proof = true;
 		else if (without == 2)
 			r->d[1].own.mailbox_rkey = 0;
-		else
+		else if (without == 3)
 			r->d[0].peer.mailbox_rkey = 0;
+		else if (without == 4)
+			r->d[0].peer.policy = NDX_PEER_NOT_WRITTEN;
+		else
+			r->d[1].own.policy = NDX_PEER_DEVICE;
 		rig_run(r, NDX_STAGE_VALIDATE, 1);
 		assert_int_equal(r->d[0].next, DIALOGUE_IDLE);
 		assert_int_equal(r->d[1].next, DIALOGUE_IDLE);

@@ -24,6 +24,14 @@ static struct ndx_peer_description verbs_end(uint8_t number)
 	return d;
 }
 
+static struct ndx_peer_description device_end(uint8_t number)
+{
+	struct ndx_peer_description d = verbs_end(number);
+
+	d.policy = NDX_PEER_DEVICE | NDX_PEER_IS_HEARD;
+	return d;
+}
+
 static struct ndx_peer_description rendezvous_end(uint8_t number, const char *address)
 {
 	struct ndx_peer_description d = {.kind = NDX_DESCRIPTION_RENDEZVOUS, .stack = "ofi:tcp"};
@@ -54,11 +62,12 @@ static void what_is_written_is_read(void **state)
 {
 	const struct ndx_peer_description ends[] = {
 		verbs_end(1),
+		device_end(2),
 		rendezvous_end(1, NULL),
 		rendezvous_end(2, "127.0.0.1"),
 		rendezvous_end(3, "fe80::1"),
 	};
-	const size_t lengths[] = {72, 96, 96, 96};
+	const size_t lengths[] = {72, 72, 96, 96, 96};
 	const struct roce_payload agreement = {
 		.message = ROCE_AGREEMENT,
 		.agreed = {.kind = NDX_DESCRIPTION_VERBS_RC, 4096, 1, UINT32_MAX}};
@@ -134,7 +143,8 @@ static void odd_bytes_are_refused(void **state)
 		{5, 3, "neither"},
 		{6, 0, "its kind is unknown"},
 		{6, 3, "its kind is unknown"},
-		{7, 1, "reserved"},
+		{7, 16, "policy has unknown bits"},
+		{7, 8, "not that it is not asked"},
 		{16, 0xff, "address space"},
 		{40, 1, "more than 24 bits"},
 		{43, 0, "is 0 or"},
@@ -148,11 +158,17 @@ static void odd_bytes_are_refused(void **state)
 		{6, 1, "length of a description"},
 	};
 	static const struct odd of_rendezvous[] = {
-		{39, 1, "reserved"},          {40, 0, "stack"},
-		{41, ' ', "stack"},           {42, 0, "stack"},
-		{55, 'x', "stack"},           {56, 0, "no cookie"},
-		{73, 1, "reserved"},          {95, 1, "reserved"},
-		{72, 0, "no address family"}, {72, 5, "neither IPv4 nor IPv6"},
+		{7, 1, "reserved"},
+		{39, 1, "reserved"},
+		{40, 0, "stack"},
+		{41, ' ', "stack"},
+		{42, 0, "stack"},
+		{55, 'x', "stack"},
+		{56, 0, "no cookie"},
+		{73, 1, "reserved"},
+		{95, 1, "reserved"},
+		{72, 0, "no address family"},
+		{72, 5, "neither IPv4 nor IPv6"},
 		{91, 1, "neither"},
 	};
 	struct ndx_peer_description d = verbs_end(1);

@@ -133,6 +133,7 @@ static void a_session_connects_what_has_numbers(void **state)
 	assert_int_equal(agreed.mtu, 512);
 	assert_int_equal(peer.qpn, fpga->qp.qpn);
 	assert_int_equal(peer.psn, fpga->qp.attributes.sq_psn);
+	assert_int_equal(peer.policy, NDX_PEER_DEVICE);
 	assert_memory_equal(peer.gid, fpga_gid, sizeof(fpga_gid));
 	assert_int_equal(fpga->qp.attributes.state, SURF_RTS);
 	assert_int_equal(fpga->qp.attributes.dest_qpn, own.qpn);

@@ -206,6 +206,7 @@ static void the_byte_is_the_one_of_the_numbers(void **state)
 	if (ndx_receiver_complete_connection(r, &peer, PATIENCE_MS) != NDX_OK)
 		print_error("%s\n", ndx_last_error());
 	assert_int_equal(ndx_receiver_get_state(r), NDX_RECEIVER_RUNNING);
+	assert_int_equal(fake_direct_peer.policy, NDX_PEER_DEVICE);
 	for (unsigned ms = 0; ms < PATIENCE_MS; ms++) {
 		if (__atomic_load_n(&device.writes, __ATOMIC_ACQUIRE) > 0)
 			break;

@@ -117,6 +117,31 @@ static void the_smaller_path_mtu_reaches_the_device(void **state)
 	rig_close(&rig);
 }
 
+/* Without the key the provider writes nothing into the peer's memory: keepalive, proof, drain. */
+static void a_peer_that_is_not_written_grants_no_memory(void **state)
+{
+	struct ndx_peer_description peer = {
+		.kind = NDX_DESCRIPTION_VERBS_RC, .qpn = 7, .mtu = 1024, .mailbox_rkey = 5};
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.device.port.active_mtu = IBV_MTU_4096;
+	rig_connect(&rig, DEPTH, NULL);
+	rig.conn.spi.qp = rig.qp;
+	rig.conn.oob.on = true;
+	for (unsigned i = 0; i < 2; i++) {
+		rig.conn.oob.mtu = 1024;
+		peer.policy = i == 0 ? 0 : NDX_PEER_DEVICE;
+		verbs_qp_bring_down(rig_qp(&rig));
+		assert_int_equal(verbs_qp_connect_peer(&rig.conn.spi, &peer), NDX_OK);
+		assert_int_equal(rig.conn.peer.mailbox_key, i == 0 ? 5 : 0);
+		assert_int_equal(rig_qp(&rig)->not_asked, i != 0);
+		ndxp_list_remove(&rig.conn.node);
+	}
+	rig_close(&rig);
+}
+
 /* On Ethernet the change to INIT needs no call of rdma_cm. */
 static void the_first_step_on_ethernet_sends_no_request(void **state)
 {
@@ -163,6 +188,7 @@ int main(void)
 		cmocka_unit_test(every_path_mtu_reaches_the_device),
 		cmocka_unit_test(a_query_tells_what_the_device_has),
 		cmocka_unit_test(the_smaller_path_mtu_reaches_the_device),
+		cmocka_unit_test(a_peer_that_is_not_written_grants_no_memory),
 		cmocka_unit_test(the_first_step_on_ethernet_sends_no_request),
 		cmocka_unit_test(software_has_no_vendor),
 	};

@@ -37,6 +37,15 @@ static void run_watchdog(void *arg)
 	ndxp_timer_cancel(rig->adapter.spi.loop, &rig->conn.watchdog);
 }
 
+static void run_watchdog_once(void *arg)
+{
+	struct rig *rig = arg;
+
+	rig->conn.watchdog = (struct ndxp_timer){.fn = verbs_watch_on_timer, .arg = &rig->conn};
+	verbs_watch_on_timer(&rig->conn);
+	ndxp_timer_cancel(rig->adapter.spi.loop, &rig->conn.watchdog);
+}
+
 static void start_drain(void *arg)
 {
 	struct rig *rig = arg;
@@ -58,6 +67,46 @@ static void only_a_peer_that_granted_memory_is_probed(void **state)
 		assert_int_equal(rig.reports, has_mailbox ? NDX_REPORT_ABORT : 0);
 		rig_close(&rig);
 	}
+}
+
+/* Also one that granted memory. Its silence proves nothing. */
+static void a_peer_that_is_not_asked_is_sent_nothing(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	open_connected(&rig, true);
+	rig.conn.oob.policy = NDX_PEER_NOT_ASKED;
+	rig_qp(&rig)->not_asked = true;
+	rig.device.count[FAKE_POST_SEND] = 0;
+	ndxp_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
+	assert_int_equal(ndx_qp_write(&rig.qp->pub, NULL, NULL, 0, 0, 0, 0), NDX_E_NOT_SUPPORTED);
+	assert_int_equal(rig.device.count[FAKE_POST_SEND], 0);
+	assert_int_equal(rig.reports, 0);
+	rig_close(&rig);
+}
+
+/* Keepalive goes by what arrives. Each run of the watchdog is half of keepalive_ms. */
+static void a_peer_that_is_heard_may_not_be_silent(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	open_connected(&rig, false);
+	rig.conn.oob.policy = NDX_PEER_DEVICE | NDX_PEER_IS_HEARD;
+	for (unsigned i = 0; i < DEPTH; i++)
+		assert_int_equal(rig_receive(&rig, i + 1), NDX_OK);
+	for (unsigned i = 0; i < DEPTH; i++) {
+		assert_true(fake_arrive(rig_native(&rig), 8));
+		ndxp_loop_call(rig.adapter.spi.loop, run_watchdog_once, &rig);
+		assert_int_equal(rig.reports, 0);
+		rig_expect(&rig, i + 1, NDX_OK);
+	}
+	ndxp_loop_call(rig.adapter.spi.loop, run_watchdog, &rig);
+	assert_int_equal(rig.reports, NDX_REPORT_ABORT);
+	assert_string_equal(rig.cause, "the peer is silent");
+	assert_int_equal(rig.device.count[FAKE_POST_SEND], 0);
+	rig_close(&rig);
 }
 
 /* The probe completes behind requests that wait for the peer's receives. */
@@ -164,6 +213,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_a_peer_that_granted_memory_is_probed),
+		cmocka_unit_test(a_peer_that_is_not_asked_is_sent_nothing),
+		cmocka_unit_test(a_peer_that_is_heard_may_not_be_silent),
 		cmocka_unit_test(a_peer_with_requests_to_answer_is_not_silent),
 		cmocka_unit_test(the_end_of_unsignaled_requests_ends_the_drain),
 		cmocka_unit_test(a_write_of_no_bytes_has_one_byte_on_the_wire),
