@@ -71,13 +71,22 @@ enum ndx_session_state {
 
 /** Kind of an entry of the history. */
 enum ndx_history_kind {
-	NDX_HISTORY_CONNECT,  /**< one attempt; text is the server's address */
-	NDX_HISTORY_BACKOFF,  /**< a pause before the next attempt */
-	NDX_HISTORY_CALL,     /**< a call of the plugin; bytes that it returned */
-	NDX_HISTORY_SENT,     /**< a frame; bytes of payload */
-	NDX_HISTORY_RECEIVED, /**< a frame; bytes of payload; duration is the wait for it */
+	NDX_HISTORY_CONNECT, /**< one attempt; text is the server's address */
+	NDX_HISTORY_BACKOFF, /**< a pause before the next attempt */
+	/**
+	 * A call of the plugin; text names the function (begin, info, ready, done, reset). Bytes
+	 * that it returned, and bytes_in of the peer's message that it was given.
+	 */
+	NDX_HISTORY_CALL,
+	NDX_HISTORY_SENT,     /**< a frame, named by text; bytes of payload */
+	NDX_HISTORY_RECEIVED, /**< the same; bytes_in of payload, duration is the wait for it */
 	NDX_HISTORY_STAGE,    /**< a stage ended; duration of the whole stage */
 	NDX_HISTORY_PROOF,    /**< the path was tried out in stage validate; text is the outcome */
+	NDX_HISTORY_VERDICT,  /**< what the proofs of both ends say together; text is the reason */
+	NDX_HISTORY_HELLO,    /**< hello and welcome were exchanged */
+	/** The TLS handshake; text is the version, the cipher and the peer's name, or the failure
+	 */
+	NDX_HISTORY_TLS,
 };
 
 /** One entry of a session's history. */
@@ -87,9 +96,10 @@ struct ndx_history_entry {
 	enum ndx_history_kind kind;
 	enum ndx_stage stage;
 	uint32_t round;
-	uint32_t bytes;
+	uint32_t bytes;    /**< sent, or returned */
+	uint32_t bytes_in; /**< received, or given */
 	enum ndx_status status;
-	char text[64];
+	char text[96];
 	void *reserved[4]; /**< NULL; room for later members */
 };
 

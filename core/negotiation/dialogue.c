@@ -77,6 +77,27 @@ static void fail_plugin(struct dialogue *x, enum ndx_plugin_error error, enum nd
 	dialogue_fail(x, NDX_LAYER_PLUGIN, status, true, whole);
 }
 
+/* Bytes that were sent and received, or that the plugin returned and was given. */
+struct moved {
+	uint32_t out;
+	uint32_t in;
+};
+
+static const struct moved none;
+
+static void record(struct dialogue *x, enum ndx_history_kind kind, struct moved bytes,
+                   enum ndx_status status, uint64_t since_ns, const char *text)
+{
+	const struct ndx_history_entry entry = {.kind = kind,
+	                                        .stage = x->view.stage,
+	                                        .round = x->view.round,
+	                                        .bytes = bytes.out,
+	                                        .bytes_in = bytes.in,
+	                                        .status = status};
+
+	history_add(x->history, &entry, since_ns, text);
+}
+
 size_t dialogue_error_frame(struct dialogue *x, uint8_t out[FRAME_HEADER + FRAME_ERROR_SIZE_MAX])
 {
 	struct frame_error e = {.layer = (uint8_t)x->error.layer,
@@ -87,6 +108,8 @@ size_t dialogue_error_frame(struct dialogue *x, uint8_t out[FRAME_HEADER + FRAME
 	(void)snprintf(e.text, sizeof(e.text), "%.200s", x->error.text);
 	f.length = frame_write_error(out + FRAME_HEADER, &e);
 	frame_write_header(out, &f);
+	record(x, NDX_HISTORY_SENT, (struct moved){.out = f.length}, x->error.status, ndxp_now_ns(),
+	       frame_type_name(f.type));
 	x->tell = false;
 	return FRAME_HEADER + f.length;
 }
@@ -134,25 +157,16 @@ enum ndx_status dialogue_restart(struct dialogue *x)
 	if (x->view.stage == NDX_STAGE_VALIDATE || ops->reset == NULL)
 		return NDX_E_NOT_SUPPORTED;
 	if (x->begun) {
+		const uint64_t since = ndxp_now_ns();
+
 		plugin_enter(x->variant->plugin);
 		st = ops->reset(x->session, x->view.stage);
 		plugin_leave(x->variant->plugin);
+		record(x, NDX_HISTORY_CALL, none, st, since, "reset");
 	}
 	if (st == NDX_OK)
 		begin_stage(x);
 	return st;
-}
-
-static void record(struct dialogue *x, enum ndx_history_kind kind, uint32_t bytes,
-                   enum ndx_status status, uint64_t since_ns, const char *text)
-{
-	const struct ndx_history_entry entry = {.kind = kind,
-	                                        .stage = x->view.stage,
-	                                        .round = x->view.round,
-	                                        .bytes = bytes,
-	                                        .status = status};
-
-	history_add(x->history, &entry, since_ns, text);
 }
 
 /* Both sides have completed the stage. */
@@ -174,7 +188,7 @@ static void end_stage(struct dialogue *x)
 		}
 		x->agreement_known = true;
 	}
-	record(x, NDX_HISTORY_STAGE, 0, NDX_OK, x->stage_ns, frame_stage_name(x->view.stage));
+	record(x, NDX_HISTORY_STAGE, none, NDX_OK, x->stage_ns, frame_stage_name(x->view.stage));
 	log_debug("session %llu: stage %s has ended, %u rounds",
 	          (unsigned long long)x->view.session, frame_stage_name(x->view.stage),
 	          x->view.round + 1);
@@ -190,8 +204,12 @@ static enum ndx_status begin_session(struct dialogue *x, struct ndx_exchange_rep
 	if (x->begun)
 		return NDX_OK;
 	x->session = x->variant->instance;
-	if (ops->begin != NULL)
+	if (ops->begin != NULL) {
+		const uint64_t since = ndxp_now_ns();
+
 		st = ops->begin(x->variant->instance, &x->view, &x->session, reply);
+		record(x, NDX_HISTORY_CALL, none, st, since, "begin");
+	}
 	x->begun = st == NDX_OK;
 	return st;
 }
@@ -271,7 +289,7 @@ static void take_reply(struct dialogue *x, enum ndx_status st, struct ndx_exchan
 void dialogue_call(struct dialogue *x)
 {
 	struct ndx_exchange_reply reply = {.room = x->limits.max_message};
-	const uint64_t since = ndxp_now_ns();
+	uint64_t since = ndxp_now_ns();
 	enum ndx_status st;
 
 	if (!make_out(x, reply.room))
@@ -279,10 +297,13 @@ void dialogue_call(struct dialogue *x)
 	reply.data = x->out + FRAME_HEADER;
 	plugin_enter(x->variant->plugin);
 	st = begin_session(x, &reply);
-	if (st == NDX_OK)
+	if (st == NDX_OK) {
+		since = ndxp_now_ns();
 		st = call_stage(x, &reply);
+	}
 	plugin_leave(x->variant->plugin);
-	record(x, NDX_HISTORY_CALL, (uint32_t)reply.length, st, since, NULL);
+	record(x, NDX_HISTORY_CALL, (struct moved){(uint32_t)reply.length, x->in_length}, st, since,
+	       frame_stage_name(x->view.stage));
 	drop_in(x);
 	take_reply(x, st, &reply);
 }
@@ -349,7 +370,7 @@ static void send_proof(struct dialogue *x, const struct frame_proof *proof, uint
 	(void)snprintf(said, sizeof(said), "%swritten %u of 2, seen %u of 2%s",
 	               x->unconnected ? "not connected, " : "", proof->written, proof->seen,
 	               proof->denied ? ", access denied" : "");
-	record(x, NDX_HISTORY_PROOF, 0, NDX_OK, x->proof_ns, said);
+	record(x, NDX_HISTORY_PROOF, none, NDX_OK, x->proof_ns, said);
 	if (!make_out(x, FRAME_PROOF_SIZE))
 		return;
 	f.length = frame_write_proof(x->out + FRAME_HEADER, proof);
@@ -378,8 +399,8 @@ void dialogue_unconnected(struct dialogue *x, const struct frame_proof *proof)
 
 void dialogue_sent(struct dialogue *x)
 {
-	record(x, NDX_HISTORY_SENT, (uint32_t)(x->out_length - FRAME_HEADER), NDX_OK, ndxp_now_ns(),
-	       NULL);
+	record(x, NDX_HISTORY_SENT, (struct moved){.out = (uint32_t)(x->out_length - FRAME_HEADER)},
+	       NDX_OK, ndxp_now_ns(), frame_type_name((enum frame_type)x->out[FRAME_TYPE_AT]));
 	free(x->out);
 	x->out = NULL;
 	if (x->announcing) {
@@ -448,6 +469,8 @@ static void judge(struct dialogue *x, const struct frame_proof *peer)
 			"directions");
 		st = NDX_E_IO_TIMEOUT;
 	}
+	record(x, NDX_HISTORY_VERDICT, none, st, x->proof_ns != 0 ? x->proof_ns : x->stage_ns,
+	       st == NDX_OK ? "packets of the path MTU pass in both directions" : why);
 	if (st != NDX_OK) {
 		dialogue_fail(x, NDX_LAYER_PROVIDER, st, true, why);
 		return;
@@ -547,7 +570,8 @@ static void receive_error(struct dialogue *x, const struct frame *f)
 
 void dialogue_receive(struct dialogue *x, const struct frame *f, uint64_t since_ns)
 {
-	record(x, NDX_HISTORY_RECEIVED, f->length, NDX_OK, since_ns, frame_type_name(f->type));
+	record(x, NDX_HISTORY_RECEIVED, (struct moved){.in = f->length}, NDX_OK, since_ns,
+	       frame_type_name(f->type));
 	switch (f->type) {
 	case FRAME_ALIVE:
 		x->peer_connects = x->peer_connects || (f->stage == NDX_STAGE_VALIDATE &&

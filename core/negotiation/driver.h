@@ -71,8 +71,9 @@ struct driver {
 	struct engine *engine;
 	enum driver_phase phase;
 	bool over; /* out of time, or stopped, while the pool or the queue pair has the session */
-	bool secured; /* the handshake of `tls` has ended, and the log says so */
-	int fd;       /* -1: none, or a stream */
+	bool secured;    /* the handshake of `tls` has ended, and log and history say so */
+	uint64_t tls_ns; /* when it began */
+	int fd;          /* -1: none, or a stream */
 	struct link
 		*stream; /* the transport of a device's plugin; NULL: the socket `fd`, or none */
 	struct relay *relay; /* behind `fd` is another transport of a plugin; else NULL */
@@ -212,8 +213,10 @@ bool driver_secure(struct ndx_session *s, struct tls_context *c, const char *ser
 bool driver_tls_failed(const struct ndx_session *s);
 /* The dialogue begins, or goes on, over the channel: bind its queue pair to the channel. */
 bool driver_bind(struct ndx_session *s);
-/* After a receive or a send: log the end of the handshake. */
+/* After a receive or a send: log and record the end of the handshake. */
 void driver_note_tls(struct driver *d);
+/* The transport is lost: record a handshake that has failed for that. */
+void driver_note_tls_lost(struct driver *d, enum ndx_status status);
 
 /* ---- driver_qp.c ---- */
 

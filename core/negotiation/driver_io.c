@@ -80,6 +80,7 @@ static enum driver_io lose(struct driver *d, enum ndx_status st)
 	(void)snprintf(d->io_text, sizeof(d->io_text), "%s", d->tls != NULL ? tls_why(d->tls) : "");
 	if (d->relay != NULL)
 		(void)relay_why(d->relay, &d->io_status, d->io_text, sizeof(d->io_text));
+	driver_note_tls_lost(d, st);
 	return IO_LOST;
 }
 

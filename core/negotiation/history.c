@@ -38,12 +38,15 @@ static void count(struct history_totals *t, const struct ndx_history_entry *e)
 		break;
 	case NDX_HISTORY_RECEIVED:
 		t->received++;
-		t->received_bytes += e->bytes;
+		t->received_bytes += e->bytes_in;
 		break;
 	case NDX_HISTORY_CONNECT:
 	case NDX_HISTORY_BACKOFF:
 	case NDX_HISTORY_STAGE:
 	case NDX_HISTORY_PROOF:
+	case NDX_HISTORY_VERDICT:
+	case NDX_HISTORY_HELLO:
+	case NDX_HISTORY_TLS:
 	default:
 		break;
 	}
@@ -64,6 +67,15 @@ void history_add(struct history *h, const struct ndx_history_entry *entry, uint6
 	h->written++;
 	count(&h->totals, entry);
 	pthread_mutex_unlock(&h->lock);
+}
+
+void history_add_hello(struct history *h, enum ndx_stage stage, uint32_t out, uint32_t in,
+                       uint64_t since_ns)
+{
+	const struct ndx_history_entry entry = {
+		.kind = NDX_HISTORY_HELLO, .stage = stage, .bytes = out, .bytes_in = in};
+
+	history_add(h, &entry, since_ns, NULL);
 }
 
 void history_copy(struct history *h, struct ndx_history_entry *list, size_t *count, uint64_t *total)

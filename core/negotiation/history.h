@@ -30,6 +30,9 @@ void history_fini(struct history *h);
 /* Add an event that began at `since_ns`; sets time and duration. `text` may be NULL. */
 void history_add(struct history *h, const struct ndx_history_entry *entry, uint64_t since_ns,
                  const char *text);
+/* Add that hello and welcome were exchanged, of so many bytes of payload. */
+void history_add_hello(struct history *h, enum ndx_stage stage, uint32_t out, uint32_t in,
+                       uint64_t since_ns);
 /* As ndx_session_get_history(). */
 void history_copy(struct history *h, struct ndx_history_entry *list, size_t *count,
                   uint64_t *total);

@@ -47,7 +47,11 @@ static bool send_welcome(struct client *c, uint8_t flags)
 	frame_write_header(bytes, &f);
 	/* These are the first bytes on the connection: if they do not fit, the connection is
 	 * useless. */
-	return driver_send(&c->session, bytes, sizeof(bytes)) == IO_DONE;
+	if (driver_send(&c->session, bytes, sizeof(bytes)) != IO_DONE)
+		return false;
+	history_add_hello(&c->session.history, c->session.dialogue.view.stage, FRAME_WELCOME_SIZE,
+	                  FRAME_HELLO_SIZE, ndxp_now_ns());
+	return true;
 }
 
 /* Whether another transport can be given to the session, which may not have detected yet that the

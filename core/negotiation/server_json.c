@@ -5,6 +5,7 @@
 #include <ndx/version.h>
 
 #include "base_json.h"
+#include "history_json.h"
 #include <ndx/spi/log.h>
 #include <ndx/spi/sockaddr.h>
 #include <ndx/spi/system.h>
@@ -107,6 +108,19 @@ static json_t *agreed_of(struct base_json *j, const struct server_view *v)
 	return to;
 }
 
+/* The latest steps. */
+static json_t *history_of(struct base_json *j, const struct server_view *v)
+{
+	json_t *to;
+
+	if (v->steps == NULL)
+		return json_null();
+	to = json_array();
+	for (size_t i = 0; i < v->step_count; i++)
+		base_json_append(j, to, history_entry_json(j, &v->steps[i]));
+	return to;
+}
+
 static json_t *session_of(struct base_json *j, const struct server_view *v)
 {
 	json_t *to = json_object();
@@ -132,6 +146,7 @@ static json_t *session_of(struct base_json *j, const struct server_view *v)
 	base_json_put(j, to, "received",
 	              traffic_of(j, v->totals.received, v->totals.received_bytes));
 	base_json_put(j, to, "agreed", agreed_of(j, v));
+	base_json_put(j, to, "history", history_of(j, v));
 	return to;
 }
 
@@ -181,7 +196,7 @@ enum ndx_status ndx_negotiation_server_snapshot(struct ndx_negotiation_server *s
 		            "ndx_negotiation_server_snapshot: NULL argument");
 	st = server_look(server, NDX_NEGOTIATION_SERVER_LISTED_MOST, &views);
 	text = st == NDX_OK ? text_of(server, &views) : NULL;
-	free(views.list);
+	server_forget(&views);
 	if (text == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_snapshot: out of memory");
 	*json = text;

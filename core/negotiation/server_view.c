@@ -97,7 +97,7 @@ static enum server_wait look_waits(const struct client *c, uint64_t *since_ns)
 }
 
 static void look_at(struct client *c, enum server_wait waits, uint64_t since_ns,
-                    struct server_view *v)
+                    struct ndx_history_entry *steps, struct server_view *v)
 {
 	struct ndx_session *s = &c->session;
 	const uint64_t now = ndxp_now_ns();
@@ -115,6 +115,16 @@ static void look_at(struct client *c, enum server_wait waits, uint64_t since_ns,
 	v->agreed = ndx_session_get_agreement(s, NULL, NULL, &v->agreement) == NDX_OK;
 	history_sum(&s->history, &v->totals);
 	(void)snprintf(v->address, sizeof(v->address), "%s", c->address);
+	v->steps = steps;
+	v->step_count = SERVER_VIEW_STEPS;
+	if (steps != NULL)
+		history_copy(&s->history, steps, &v->step_count, NULL);
+}
+
+/* Room for the steps of the session that is listed next; NULL: none. */
+static struct ndx_history_entry *steps_of(const struct server_views *views)
+{
+	return views->steps != NULL ? views->steps + views->count * SERVER_VIEW_STEPS : NULL;
 }
 
 /* ---- all sessions ---- */
@@ -194,8 +204,10 @@ static void step_on_loop(void *arg)
 		waits = look_waits(c, &since_ns);
 		views->waits[waits]++;
 		views->total++;
-		if (views->count < walk->room)
-			look_at(c, waits, since_ns, &views->list[views->count++]);
+		if (views->count == walk->room)
+			continue;
+		look_at(c, waits, since_ns, steps_of(views), &views->list[views->count]);
+		views->count++;
 	}
 	/* The loop's thread runs many jobs before it looks at descriptors, and would run the next
 	 * step among them. It runs a timer that is set now after it has looked at descriptors. */
@@ -220,6 +232,9 @@ enum ndx_status server_look(struct ndx_negotiation_server *server, size_t most,
 	out->list = calloc(walk.room > 0 ? walk.room : 1, sizeof(*out->list));
 	if (out->list == NULL)
 		walk.room = 0; /* the walk has to end */
+	/* Steps are many bytes, so there are none where sessions are many, or memory is short. */
+	if (walk.room > 0 && walk.room <= SERVER_VIEW_STEP)
+		out->steps = calloc(walk.room * SERVER_VIEW_STEPS, sizeof(*out->steps));
 	while (!walk.done) {
 		/* The thread of another loop must run that loop's jobs, which the call does. */
 		(void)have_turned(&walk, !ndxp_loop_on_any());
@@ -228,4 +243,10 @@ enum ndx_status server_look(struct ndx_negotiation_server *server, size_t most,
 	(void)pthread_cond_destroy(&walk.change);
 	(void)pthread_mutex_destroy(&walk.lock);
 	return out->list != NULL ? NDX_OK : NDX_E_NO_MEMORY;
+}
+
+void server_forget(struct server_views *views)
+{
+	free(views->list);
+	free(views->steps);
 }

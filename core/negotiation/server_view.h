@@ -38,13 +38,18 @@ struct server_view {
 	bool agreed;
 	struct ndx_agreement agreement;
 	char address[sizeof(((struct client *)NULL)->address)];
+	struct ndx_history_entry *steps; /* the latest; NULL: too many sessions for that */
+	size_t step_count;
 };
+
+#define SERVER_VIEW_STEPS 8u /* of the history of each session */
 
 #define SERVER_VIEW_STEP 256u
 
 /* The sessions of the moment when the look began, without those that ended during the look. */
 struct server_views {
-	struct server_view *list; /* the oldest; to be freed */
+	struct server_view *list;        /* the oldest; to be freed by server_forget() */
+	struct ndx_history_entry *steps; /* of all of them */
 	size_t count;
 	size_t total;               /* more than `count`: the list is cut */
 	size_t closing;             /* over: `closed` has not returned yet; not in `total` */
@@ -54,5 +59,6 @@ struct server_views {
 /* Any thread: look at all sessions, list at most `most`. NDX_E_NO_MEMORY: nothing to free. */
 enum ndx_status server_look(struct ndx_negotiation_server *server, size_t most,
                             struct server_views *out);
+void server_forget(struct server_views *views);
 
 #endif

@@ -41,6 +41,7 @@ struct reach {
 	size_t index;      /* the server */
 	size_t left;       /* servers that are not given up */
 	uint64_t since_ns; /* when the attempt or the pause began */
+	uint64_t hello_ns; /* when the transport was there */
 	struct lookup *lookup;
 	struct addrinfo *numbers;
 	const struct addrinfo *next;

@@ -352,6 +352,7 @@ static void begin_hello(struct ndx_session *s)
 {
 	drop_lookup(s);
 	session_write_hello(s);
+	s->reach.hello_ns = ndxp_now_ns();
 	s->reach.at = REACH_HELLO;
 }
 
@@ -458,6 +459,8 @@ static bool send_hello(struct ndx_session *s)
 
 static bool reached(struct ndx_session *s)
 {
+	history_add_hello(&s->history, s->dialogue.view.stage, FRAME_HELLO_SIZE, FRAME_WELCOME_SIZE,
+	                  s->reach.hello_ns);
 	record_attempt(s, NDX_OK);
 	s->reach.at = REACH_DONE;
 	pthread_mutex_lock(&s->lock);

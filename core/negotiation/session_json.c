@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base_json.h"
+#include "history_json.h"
 #include <ndx/spi/log.h>
 #include "session.h"
 
@@ -39,21 +40,6 @@ static json_t *agreement_of(struct base_json *j, const struct ndx_session *s)
 	return to;
 }
 
-static json_t *entry_of(struct base_json *j, const struct ndx_history_entry *e)
-{
-	json_t *to = json_object();
-
-	base_json_number(j, to, "at_us", e->at_us);
-	base_json_number(j, to, "duration_us", e->duration_us);
-	base_json_text(j, to, "what", ndx_history_kind_name(e->kind));
-	base_json_text(j, to, "stage", ndx_stage_name(e->stage));
-	base_json_number(j, to, "round", e->round);
-	base_json_number(j, to, "bytes", e->bytes);
-	base_json_text(j, to, "status", ndx_status_name(e->status));
-	base_json_text(j, to, "text", e->text);
-	return to;
-}
-
 static json_t *history_of(struct base_json *j, const struct ndx_session *s, uint64_t *dropped)
 {
 	size_t count = s->history.room;
@@ -68,7 +54,7 @@ static json_t *history_of(struct base_json *j, const struct ndx_session *s, uint
 	(void)ndx_session_get_history(s, entries, &count, &total);
 	*dropped = total - count;
 	for (size_t i = 0; i < count; i++)
-		base_json_append(j, to, entry_of(j, &entries[i]));
+		base_json_append(j, to, history_entry_json(j, &entries[i]));
 	free(entries);
 	return to;
 }
@@ -130,13 +116,29 @@ static void entry_text(const struct ndx_history_entry *e, char *text, size_t roo
 		(void)snprintf(text, room, "%10.3f ms  path tried out: %s, %.3f ms", at, e->text,
 		               took);
 		break;
+	case NDX_HISTORY_VERDICT:
+		(void)snprintf(text, room, "%10.3f ms  path judged: %s%s", at, e->text, outcome);
+		break;
+	case NDX_HISTORY_HELLO:
+		(void)snprintf(text, room, "%10.3f ms  hello, %u bytes out, %u in, %.3f ms", at,
+		               e->bytes, e->bytes_in, took);
+		break;
+	case NDX_HISTORY_TLS:
+		(void)snprintf(text, room, "%10.3f ms  handshake: %s, %.3f ms%s", at, e->text, took,
+		               outcome);
+		break;
 	case NDX_HISTORY_CALL:
+		(void)snprintf(text, room,
+		               "%10.3f ms  %s %u: call %s, %u bytes in, %u out, %.3f ms%s", at,
+		               stage, e->round, e->text, e->bytes_in, e->bytes, took, outcome);
+		break;
 	case NDX_HISTORY_SENT:
 	case NDX_HISTORY_RECEIVED:
 	default:
 		(void)snprintf(text, room, "%10.3f ms  %s %u: %s%s%s, %u bytes, %.3f ms%s", at,
 		               stage, e->round, what, e->text[0] != '\0' ? " " : "", e->text,
-		               e->bytes, took, outcome);
+		               e->kind == NDX_HISTORY_RECEIVED ? e->bytes_in : e->bytes, took,
+		               outcome);
 	}
 }
 

@@ -65,6 +65,8 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame)
 	NDX_PRIVATE(frame_write_header);
 
+#define FRAME_TYPE_AT 5u /* the byte of the header that has the type */
+
 /* Names for logs and history. Never NULL. */
 const char *frame_type_name(enum frame_type type) NDX_PRIVATE(frame_type_name);
 const char *frame_stage_name(enum ndx_stage stage) NDX_PRIVATE(frame_stage_name);

@@ -57,6 +57,7 @@ static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
 /* ---- two ends, and the session between them ---- */
 
 uint32_t stage_ms;
+struct ndx_memory_description offered;
 enum ndx_stage held_stage = NDX_STAGE_READY;
 bool managed;
 const struct ndx_plugin *rig_plugin;
@@ -154,6 +155,7 @@ void rig_up(struct rig *r)
 	session.server_count = 1;
 	session.connector = r->a.connector;
 	session.qp = r->a.qp;
+	session.memory = offered;
 	assert_int_equal(ndx_session_create(&session, &r->session), NDX_OK);
 }
 

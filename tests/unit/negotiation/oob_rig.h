@@ -25,6 +25,9 @@ extern int parting; /* atomic */
 /* What the plugin says of the peer, at both ends: bits of enum ndx_peer_policy. */
 extern uint32_t peer_policy;
 
+/* What the client's session offers to the server. */
+extern struct ndx_memory_description offered;
+
 struct end {
 	struct ndx_adapter *adapter;
 	struct ndx_cq *cq;

@@ -151,7 +151,11 @@ static void the_history_tells_it_all(void **state)
 	history_copy(&r->history[0], e, &n, &total);
 	assert_int_equal(total, n);
 	assert_int_equal(e[0].kind, NDX_HISTORY_CALL);
-	assert_int_equal(e[0].bytes, 8);
+	assert_string_equal(e[0].text, "begin");
+	assert_int_equal(e[1].kind, NDX_HISTORY_CALL);
+	assert_string_equal(e[1].text, "info");
+	assert_int_equal(e[1].bytes, 8);
+	assert_int_equal(e[1].bytes_in, 0);
 	assert_int_equal(e[n - 1].kind, NDX_HISTORY_STAGE);
 	assert_string_equal(e[n - 1].text, "info");
 	for (size_t i = 1; i < n; i++)

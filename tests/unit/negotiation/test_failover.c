@@ -181,7 +181,8 @@ static void a_server_killed_in_stage_info_is_replaced_by_the_backup(void **state
 	assert_true(find(list, count, &at, NDX_HISTORY_BACKOFF, NULL, true));
 	assert_true(list[at - 1].duration_us >= 10000);
 	assert_true(find(list, count, &at, NDX_HISTORY_CONNECT, primary, false));
-	assert_int_equal(list[at].kind, NDX_HISTORY_CONNECT);
+	assert_int_equal(list[at].kind, NDX_HISTORY_HELLO);
+	assert_int_equal(list[at + 1].kind, NDX_HISTORY_CONNECT);
 	assert_true(find(list, count, &at, NDX_HISTORY_CONNECT, backup.address, true));
 	assert_true(find(list, count, &at, NDX_HISTORY_STAGE, "info", true));
 	assert_true(find(list, count, &at, NDX_HISTORY_STAGE, "ready", true));

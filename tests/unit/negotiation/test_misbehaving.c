@@ -332,15 +332,19 @@ static void a_session_tells_its_history(void **state)
 
 		assert_string_equal(string(e, "what"), ndx_history_kind_name(entries[i].kind));
 		assert_int_equal(json_integer_value(json_object_get(e, "bytes")), entries[i].bytes);
+		assert_int_equal(json_integer_value(json_object_get(e, "bytes_in")),
+		                 entries[i].bytes_in);
 		assert_ptr_equal(ndx_history_entry_text(&entries[i], line, sizeof(line)), line);
 		assert_non_null(strstr(line, " ms"));
 		assert_null(entries[i].reserved[0]);
 		assert_null(entries[i].reserved[3]);
 	}
 	assert_non_null(strstr(ndx_history_entry_text(&entries[0], line, sizeof(line)),
-	                       "ms  connect 127.0.0.1:"));
+	                       "ms  hello, 84 bytes out, 12 in, "));
 	assert_non_null(strstr(ndx_history_entry_text(&entries[1], line, sizeof(line)),
-	                       "ms  info 0: call, 4 bytes, "));
+	                       "ms  connect 127.0.0.1:"));
+	assert_non_null(strstr(ndx_history_entry_text(&entries[2], line, sizeof(line)),
+	                       "ms  info 0: call info, 0 bytes in, 4 out, "));
 	json_decref(root);
 	the_latest_that_fit(s, entries, count);
 	ndx_session_close(s);

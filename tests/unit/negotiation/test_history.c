@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The history of a session at both ends: every step of every stage, and no secret. */
+#include "oob_rig.h"
+
+#include <jansson.h>
+
+#include "fake_direct.h"
+
+enum { ENTRIES = 64, ADDRESS = 0x5ec2e7a0, TOKEN = 0x6b657973 };
+
+static const struct ndx_spi_proof all = {NDX_PROVED_WHOLE, NDX_PROVED_WHOLE, NDX_OK, 0};
+static const struct ndx_spi_proof deaf = {NDX_PROVED_NOTHING, NDX_PROVED_NOTHING, NDX_E_IO_TIMEOUT,
+                                          12};
+
+/* A step; -1: any number of bytes. */
+struct step {
+	enum ndx_history_kind kind;
+	enum ndx_stage stage;
+	uint32_t round;
+	const char *text; /* NULL: any */
+	int out;
+	int in;
+};
+
+enum { WHOLE = (int)sizeof(struct ndx_peer_description) };
+
+static const struct step of_client[] = {
+	{NDX_HISTORY_HELLO, NDX_STAGE_INFO, 0, "", 84, 12},
+	{NDX_HISTORY_CONNECT, NDX_STAGE_INFO, 0, NULL, 0, 0},
+	{NDX_HISTORY_CALL, NDX_STAGE_INFO, 0, "begin", 0, 0},
+	{NDX_HISTORY_CALL, NDX_STAGE_INFO, 0, "info", WHOLE, 0},
+	{NDX_HISTORY_SENT, NDX_STAGE_INFO, 0, "data", WHOLE, 0},
+	{NDX_HISTORY_RECEIVED, NDX_STAGE_INFO, 0, "data", 0, WHOLE},
+	{NDX_HISTORY_CALL, NDX_STAGE_INFO, 1, "info", 0, WHOLE},
+	{NDX_HISTORY_SENT, NDX_STAGE_INFO, 1, "data", 0, 0},
+	{NDX_HISTORY_RECEIVED, NDX_STAGE_INFO, 1, "data", 0, 0},
+	{NDX_HISTORY_STAGE, NDX_STAGE_INFO, 1, "info", 0, 0},
+	{NDX_HISTORY_SENT, NDX_STAGE_VALIDATE, 0, "validate", 48, 0},
+	{NDX_HISTORY_RECEIVED, NDX_STAGE_VALIDATE, 0, "validate", 0, 48},
+	{NDX_HISTORY_PROOF, NDX_STAGE_VALIDATE, 0, "written 2 of 2, seen 2 of 2", 0, 0},
+	{NDX_HISTORY_SENT, NDX_STAGE_VALIDATE, 0, "proof", 4, 0},
+	{NDX_HISTORY_RECEIVED, NDX_STAGE_VALIDATE, 0, "proof", 0, 4},
+	{NDX_HISTORY_VERDICT, NDX_STAGE_VALIDATE, 0,
+         "packets of the path MTU pass in both directions", 0, 0},
+	{NDX_HISTORY_STAGE, NDX_STAGE_VALIDATE, 0, "validate", 0, 0},
+	{NDX_HISTORY_CALL, NDX_STAGE_READY, 0, "ready", 0, 0},
+	{NDX_HISTORY_SENT, NDX_STAGE_READY, 0, "data", 0, 0},
+	{NDX_HISTORY_RECEIVED, NDX_STAGE_READY, 0, "data", 0, 0},
+	{NDX_HISTORY_STAGE, NDX_STAGE_READY, 0, "ready", 0, 0},
+	{NDX_HISTORY_CALL, NDX_STAGE_DONE, 0, "done", 0, 0},
+	{NDX_HISTORY_SENT, NDX_STAGE_DONE, 0, "data", 0, 0},
+	{NDX_HISTORY_RECEIVED, NDX_STAGE_DONE, 0, "data", 0, 0},
+	{NDX_HISTORY_STAGE, NDX_STAGE_DONE, 0, "done", 0, 0},
+};
+#define STEPS (sizeof(of_client) / sizeof(of_client[0]))
+
+static void run_all(struct rig *r, struct ndx_spi_proof server, enum ndx_status status)
+{
+	offered = (struct ndx_memory_description){
+		.address = ADDRESS, .length = 4096, .token = TOKEN, .rkey = 0};
+	fake_direct_proves = true;
+	fake_direct_proofs[0] = all;
+	fake_direct_proofs[1] = server;
+	rig_up(r);
+	assert_int_equal(ndx_session_run(r->session), status);
+	if (status == NDX_OK)
+		assert_int_equal(ndx_session_execute(r->session, NDX_STAGE_DONE), NDX_OK);
+}
+
+static void end_all(struct rig *r)
+{
+	rig_down(r);
+	fake_direct_proves = false;
+	memset(&offered, 0, sizeof(offered));
+}
+
+static bool is_step(const struct ndx_history_entry *e, const struct step *s)
+{
+	return e->kind == s->kind && e->stage == s->stage && e->round == s->round &&
+	       (s->text == NULL || strcmp(e->text, s->text) == 0) && e->bytes == (uint32_t)s->out &&
+	       e->bytes_in == (uint32_t)s->in;
+}
+
+static void it_has_every_step_of_every_stage(void **state)
+{
+	struct ndx_history_entry e[ENTRIES];
+	size_t count = ENTRIES;
+	struct rig r;
+
+	(void)state;
+	run_all(&r, all, NDX_OK);
+	assert_int_equal(ndx_session_get_history(r.session, e, &count, NULL), NDX_OK);
+	for (size_t i = 0; i < STEPS; i++) {
+		if (i >= count || !is_step(&e[i], &of_client[i]) || e[i].status != NDX_OK)
+			fail_msg("entry %zu is %s %s in %s %u, %u out, %u in", i,
+			         ndx_history_kind_name(e[i].kind), e[i].text,
+			         ndx_stage_name(e[i].stage), e[i].round, e[i].bytes, e[i].bytes_in);
+	}
+	assert_int_equal(count, STEPS);
+	end_all(&r);
+}
+
+/* What the messages have said is known here: none of it is in the text, as number or as hex. */
+static void has_no_secret(const char *json, const struct rig *r)
+{
+	static const uint32_t secrets[] = {ADDRESS, TOKEN};
+	char text[48];
+
+	for (size_t i = 0; i < 2; i++) {
+		(void)snprintf(text, sizeof(text), "%u", secrets[i]);
+		assert_null(strstr(json, text));
+		(void)snprintf(text, sizeof(text), "%x", secrets[i]);
+		assert_null(strstr(json, text));
+		(void)snprintf(text, sizeof(text), "%u", ndx_rkey_of_token(secrets[i]));
+		assert_null(strstr(json, text));
+		(void)snprintf(text, sizeof(text), "%x", ndx_rkey_of_token(secrets[i]));
+		assert_null(strstr(json, text));
+	}
+	for (size_t i = 0; i < 4; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", r->session->cookie[i]);
+	assert_null(strstr(json, text));
+	assert_null(strstr(json, "rkey"));
+	assert_null(strstr(json, "mailbox"));
+}
+
+static bool has_step(const json_t *history, const char *what, const char *text)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach(history, i, e)
+	{
+		if (strcmp(json_string_value(json_object_get(e, "what")), what) == 0 &&
+		    strcmp(json_string_value(json_object_get(e, "text")), text) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The server keeps 16 entries and tells the latest 8. */
+static void a_snapshot_of_either_end_has_it_and_no_secret(void **state)
+{
+	json_t *root;
+	const json_t *list;
+	char *json;
+	struct rig r;
+
+	(void)state;
+	run_all(&r, all, NDX_OK);
+	assert_int_equal(ndx_session_snapshot(r.session, &json), NDX_OK);
+	has_no_secret(json, &r);
+	root = json_loads(json, 0, NULL);
+	assert_int_equal(json_array_size(json_object_get(root, "history")), STEPS);
+	json_decref(root);
+	free(json);
+	assert_int_equal(ndx_negotiation_server_snapshot(r.server, &json), NDX_OK);
+	has_no_secret(json, &r);
+	root = json_loads(json, 0, NULL);
+	list = json_object_get(json_object_get(root, "sessions"), "list");
+	list = json_object_get(json_array_get(list, 0), "history");
+	assert_int_equal(json_array_size(list), 8);
+	assert_true(has_step(list, "call", "ready"));
+	assert_true(has_step(list, "stage", "ready"));
+	assert_true(has_step(list, "call", "done"));
+	json_decref(root);
+	free(json);
+	end_all(&r);
+}
+
+static void a_bad_verdict_is_in_it(void **state)
+{
+	struct ndx_history_entry e[ENTRIES];
+	size_t count = ENTRIES;
+	bool found = false;
+	bool told = false;
+	struct rig r;
+
+	(void)state;
+	run_all(&r, deaf, NDX_E_HOST_UNREACHABLE);
+	assert_int_equal(ndx_session_get_history(r.session, e, &count, NULL), NDX_OK);
+	for (size_t i = 0; i < count; i++) {
+		found |= e[i].kind == NDX_HISTORY_VERDICT &&
+		         e[i].status == NDX_E_HOST_UNREACHABLE &&
+		         strstr(e[i].text, "do not pass from client to server") != NULL;
+		told |= e[i].kind == NDX_HISTORY_SENT && e[i].status == NDX_E_HOST_UNREACHABLE &&
+		        strcmp(e[i].text, "error") == 0;
+	}
+	assert_true(found);
+	assert_true(told);
+	end_all(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_has_every_step_of_every_stage),
+		cmocka_unit_test(a_snapshot_of_either_end_has_it_and_no_secret),
+		cmocka_unit_test(a_bad_verdict_is_in_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
