@@ -71,6 +71,8 @@ struct driver {
 	struct engine *engine;
 	enum driver_phase phase;
 	bool over; /* out of time, or stopped, while the pool or the queue pair has the session */
+	bool stopped;    /* ... because the server ends */
+	bool peer_left;  /* the proof was ended because the peer gave up, or is gone */
 	bool secured;    /* the handshake of `tls` has ended, and log and history say so */
 	uint64_t tls_ns; /* when it began */
 	int fd;          /* -1: none, or a stream */
@@ -230,6 +232,9 @@ bool driver_qp_done(struct ndx_session *s);
 void driver_qp_look(struct ndx_session *s);
 /* True: the timer was this file's. */
 bool driver_qp_on_timer(struct ndx_session *s);
+/* `text`, of a time-out, and what this end's proof has found if the peer's has not come. */
+#define DRIVER_LATE 256u
+const char *driver_qp_late(const struct ndx_session *s, const char *text, char out[DRIVER_LATE]);
 
 /* ---- driver_oob.c; these do nothing for a session without a link ---- */
 

@@ -5,6 +5,7 @@
 #include <ndx/spi/log.h>
 #include <ndx/spi/system.h>
 #include "connection.h"
+#include "proof.h"
 #include "session.h"
 
 #define PROOF_MS 3000u
@@ -104,8 +105,8 @@ static bool replace_transport(struct ndx_session *s)
 	return true;
 }
 
-/* The proof is in progress, or the connection's goodbyes use the transport: nothing that comes is
- * handled, but a transport that is lost has to be replaced in time. */
+/* The connection's goodbyes use the transport: nothing that comes is handled, but a transport that
+ * is lost has to be replaced in time. */
 static void look_for_loss(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
@@ -134,13 +135,52 @@ static bool is_last_word(struct ndx_session *s, const struct frame *f)
 	return driver_read_behind(s, &behind) == IO_LOST && !replace_transport(s);
 }
 
+/* What the peer's frame, or the lack of it, means for the proof. IO_WAIT: nothing. IO_LOST: the
+ * peer is gone. Else the peer has no verdict. Its own proof waits for that of this end. */
+static enum driver_io look_at_word(struct ndx_session *s, enum driver_io io, const struct frame *f)
+{
+	struct frame behind;
+
+	if (io != IO_DONE || f->type != FRAME_PROOF)
+		return io;
+	return driver_read_behind(s, &behind) == IO_LOST ? IO_LOST : IO_WAIT;
+}
+
+/* While the path is being proved. Goodbyes belong to the connection, and heartbeats to nothing. */
+static void look_while_proving(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	const char *why;
+	struct frame f;
+
+	while (d->fd >= 0 && d->stream == NULL && !d->peer_left) {
+		enum driver_io io = driver_read_frame(s, s->dialogue.limits.max_message, &f, &why);
+
+		if (io == IO_DONE && driver_oob_handle(s, &f))
+			continue;
+		if (io == IO_DONE && f.type == FRAME_ALIVE) {
+			driver_consume(s);
+			continue;
+		}
+		io = look_at_word(s, io, &f);
+		if (io == IO_WAIT || (io == IO_LOST && replace_transport(s)))
+			return;
+		d->peer_left = true;
+		conn_cancel_attempt(s->attr.connector);
+	}
+}
+
 void driver_qp_look(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 	struct frame f;
 	const char *why;
 
-	if (d->proving || d->oob != NULL) {
+	if (d->proving) {
+		look_while_proving(s);
+		return;
+	}
+	if (d->oob != NULL) {
 		look_for_loss(s);
 		return;
 	}
@@ -212,6 +252,7 @@ void driver_qp_prove(struct ndx_session *s)
 	enum ndx_status st;
 
 	d->ov = (struct ndx_overlapped){.callback = on_qp_callback, .context = s};
+	d->peer_left = false;
 	st = conn_prove(s->attr.connector, secret_number(own, peer), secret_number(peer, own),
 	                proof_ms(d), &d->ov);
 	if (st == NDX_PENDING) {
@@ -238,10 +279,51 @@ static bool begin_again(struct ndx_session *s, const struct frame_proof *found)
 	return true;
 }
 
-static void on_proof_done(struct ndx_session *s)
+/* The peer's word, or its silence, is the outcome: see look_while_proving(). */
+static bool end_left_proof(struct ndx_session *s)
+{
+	struct frame f;
+	bool more;
+
+	if (!driver_take_frame(s, &f, &more))
+		return more;
+	if (f.type == FRAME_PROOF) /* behind which the transport was lost */
+		return s->driver.role->lost(s);
+	dialogue_receive(&s->dialogue, &f, ndxp_now_ns());
+	driver_consume(s);
+	if (s->dialogue.next == DIALOGUE_PROVE)
+		dialogue_proved(&s->dialogue, NDX_E_CONNECTION_ABORTED, NULL, "the peer gave up");
+	return true;
+}
+
+const char *driver_qp_late(const struct ndx_session *s, const char *text, char out[DRIVER_LATE])
+{
+	const struct dialogue *x = &s->dialogue;
+	char found[PROOF_TEXT];
+
+	if (!x->proving || !x->own_completed || x->next != DIALOGUE_RECEIVE)
+		return text;
+	proof_describe(&x->proof, found);
+	(void)snprintf(out, DRIVER_LATE, "%.110s; no proof of the path; this end: %.110s", text,
+	               found);
+	return out;
+}
+
+/* Of a queue pair whose time is over. */
+static enum ndx_status status_over(const struct driver *d)
+{
+	return d->stopped ? NDX_E_CANCELED : NDX_E_IO_TIMEOUT;
+}
+
+static const char *text_cancelled(const struct driver *d)
+{
+	return d->stopped ? "the server ends" : "cancelled";
+}
+
+static bool on_proof_done(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
-	const enum ndx_status st = d->over ? NDX_E_IO_TIMEOUT : d->ov.status;
+	const enum ndx_status st = d->over ? status_over(d) : d->ov.status;
 	const struct frame_proof proof = {
 		.written = CONN_PROOF_WRITTEN(d->ov.information),
 		.seen = CONN_PROOF_SEEN(d->ov.information),
@@ -249,14 +331,18 @@ static void on_proof_done(struct ndx_session *s)
 	};
 
 	d->proving = false;
+	if (d->peer_left && !d->over && st == NDX_E_CANCELED)
+		return end_left_proof(s);
 	if (st == NDX_OK && begin_again(s, &proof))
-		return;
+		return true;
 	if (d->given_up && st == NDX_OK) {
 		dialogue_unconnected(&s->dialogue, &proof);
-		return;
+		return true;
 	}
 	dialogue_proved(&s->dialogue, st, &proof,
-	                st == NDX_E_CANCELED ? "cancelled" : "the path was not proved in time");
+	                st == NDX_E_CANCELED ? text_cancelled(d)
+	                                     : "the path was not proved in time");
+	return true;
 }
 
 /* True: the path may be the cause of the failure. */
@@ -283,14 +369,12 @@ bool driver_qp_done(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 	const bool takes = d->role->takes_late && d->ov.status != NDX_E_CANCELED;
-	const enum ndx_status st = d->over && !takes ? NDX_E_IO_TIMEOUT : d->ov.status;
+	const enum ndx_status st = d->over && !takes ? status_over(d) : d->ov.status;
 	char text[DESCRIBE_CAUSE + 64];
 	char cause[DESCRIBE_CAUSE];
 
-	if (d->proving) {
-		on_proof_done(s);
-		return true;
-	}
+	if (d->proving)
+		return on_proof_done(s);
 	if (end_half_time(s)) {
 		driver_qp_prove(s);
 		return true;
@@ -302,7 +386,7 @@ bool driver_qp_done(struct ndx_session *s)
 	if (st == NDX_E_IO_TIMEOUT)
 		(void)snprintf(text, sizeof(text), "%s", d->role->late);
 	else if (st == NDX_E_CANCELED)
-		(void)snprintf(text, sizeof(text), "cancelled");
+		(void)snprintf(text, sizeof(text), "%s", text_cancelled(d));
 	else
 		(void)snprintf(text, sizeof(text), "the queue pair cannot be connected: %s",
 		               describe_cause(s->attr.connector, cause));

@@ -120,3 +120,15 @@ enum ndx_status proof_judge(enum ndx_role role, const struct frame_proof *own,
 		return judge_writes(client, server, agreed->mtu, why);
 	return judge_messages(client, server, why);
 }
+
+void proof_describe(const struct frame_proof *own, char text[PROOF_TEXT])
+{
+	static const char *const much[] = {"nothing", "a few bytes", "all"};
+	const unsigned most = sizeof(much) / sizeof(much[0]) - 1;
+
+	(void)snprintf(text, PROOF_TEXT,
+	               "of its writes the peer acknowledged %s%s, of the peer's %s arrived",
+	               much[own->written < most ? own->written : most],
+	               own->denied ? " (access denied)" : "",
+	               much[own->seen < most ? own->seen : most]);
+}

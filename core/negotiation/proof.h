@@ -16,4 +16,7 @@ enum ndx_status proof_judge(enum ndx_role role, const struct frame_proof *own,
                             const struct frame_proof *peer, const struct ndx_agreement *agreed,
                             char why[PROOF_TEXT]);
 
+/* What an end has found alone, as a part of a sentence. */
+void proof_describe(const struct frame_proof *own, char text[PROOF_TEXT]);
+
 #endif

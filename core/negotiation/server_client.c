@@ -209,6 +209,7 @@ static void on_timer(struct ndx_session *s)
 	struct client *c = client_of(s);
 	const bool whole = c->talking && !c->done && ndxp_now_ns() >= s->deadline_ns;
 	const char *text = whole ? "the session's time is over" : "the stage's time is over";
+	char late[DRIVER_LATE];
 	bool more = false;
 
 	switch (s->driver.phase) {
@@ -220,7 +221,8 @@ static void on_timer(struct ndx_session *s)
 		break;
 	case DRIVER_ACTIVE:
 	case DRIVER_ORPHAN:
-		more = c->idle ? on_idle(c) : client_fail(c, NDX_E_IO_TIMEOUT, text);
+		more = c->idle ? on_idle(c)
+		               : client_fail(c, NDX_E_IO_TIMEOUT, driver_qp_late(s, text, late));
 		break;
 	case DRIVER_POOL: /* the peer need not wait for a plugin that does not return */
 		s->driver.over = true;

@@ -148,6 +148,7 @@ void client_stop(struct client *c)
 		break;
 	case DRIVER_QP:
 		s->driver.over = true;
+		s->driver.stopped = true;
 		conn_cancel_attempt(s->attr.connector);
 		break;
 	case DRIVER_CLOSING:

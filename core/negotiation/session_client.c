@@ -123,13 +123,14 @@ static bool fail_stage(struct ndx_session *s, enum ndx_error_layer layer, enum n
 
 static bool fail_late(struct ndx_session *s)
 {
-	char text[256];
+	char late[DRIVER_LATE];
+	char text[160];
 
 	(void)snprintf(text, sizeof(text), "time is over (stage %u ms, session %u ms): %s",
 	               s->attr.stage_timeout_ms, s->attr.session_timeout_ms,
 	               s->dialogue.next == DIALOGUE_RECEIVE ? "nothing came from the peer"
 	                                                    : "the peer takes nothing");
-	return fail_stage(s, NDX_LAYER_FRAMEWORK, NDX_E_IO_TIMEOUT, text);
+	return fail_stage(s, NDX_LAYER_FRAMEWORK, NDX_E_IO_TIMEOUT, driver_qp_late(s, text, late));
 }
 
 static bool is_cancelled(const struct ndx_session *s)

@@ -57,6 +57,7 @@ static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
 /* ---- two ends, and the session between them ---- */
 
 uint32_t stage_ms;
+uint32_t client_stage_ms;
 struct ndx_memory_description offered;
 enum ndx_stage held_stage = NDX_STAGE_READY;
 bool managed;
@@ -112,7 +113,8 @@ static void on_closed(void *arg, struct ndx_session *session)
 {
 	struct rig *r = arg;
 
-	(void)session;
+	r->theirs_error = (struct ndx_session_error){.size = sizeof(r->theirs_error)};
+	(void)ndx_session_get_error(session, &r->theirs_error);
 	(void)__atomic_add_fetch(&r->closed, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -156,6 +158,8 @@ void rig_up(struct rig *r)
 	session.connector = r->a.connector;
 	session.qp = r->a.qp;
 	session.memory = offered;
+	if (client_stage_ms > 0)
+		session.stage_timeout_ms = client_stage_ms;
 	assert_int_equal(ndx_session_create(&session, &r->session), NDX_OK);
 }
 

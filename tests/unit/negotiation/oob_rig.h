@@ -48,10 +48,12 @@ struct rig {
 	int held;     /* atomic: the server's callback for `held_stage` does not come back */
 	int informed; /* atomic: stage info of the server's session is over */
 	int closed;   /* atomic: sessions of the server's */
+	struct ndx_session_error theirs_error; /* of the server's session, once it is closed */
 };
 
-/* Of the next server's stages; 0: the default. */
+/* Of the next server's stages, and of the next client's; 0: the default. */
 extern uint32_t stage_ms;
+extern uint32_t client_stage_ms;
 extern enum ndx_stage held_stage; /* ready, unless a test changes it */
 /* The next ends have a connection manager. */
 extern bool managed;

@@ -4,6 +4,9 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/socket.h>
+
+#include <ndx/spi/system.h>
 
 #include "fake_direct.h"
 
@@ -176,6 +179,95 @@ static void the_end_of_the_server_ends_the_proof(void **state)
 	r.server = NULL;
 	assert_int_equal(pthread_join(thread, &st), 0);
 	assert_true((intptr_t)st < 0);
+	await(&r.closed);
+	assert_int_equal(r.theirs_error.status, NDX_E_CANCELED);
+	assert_string_equal(r.theirs_error.text, "the server ends");
+	rig_down_with(&r);
+}
+
+/* Not when the time for the proof is over, which is 3 s. */
+static void a_lost_transport_ends_the_proof_at_once(void **state)
+{
+	struct ndx_session_error e = {.size = sizeof(e)};
+	const uint64_t limit_ns = UINT64_C(2500000000);
+	pthread_t thread;
+	uint64_t since;
+	struct rig r;
+	void *st;
+
+	(void)state;
+	rig_up_with(&r, nothing, nothing);
+	start_and_wait_for_looks(&r, &thread);
+	since = ndxp_now_ns();
+	assert_int_equal(shutdown(r.session->driver.fd, SHUT_RDWR), 0);
+	assert_int_equal(pthread_join(thread, &st), 0);
+	await(&r.closed);
+	assert_true(ndxp_now_ns() - since < limit_ns);
+	assert_int_equal((intptr_t)st, NDX_E_CONNECTION_ABORTED);
+	assert_int_equal(ndx_session_get_error(r.session, &e), NDX_OK);
+	assert_int_equal(e.layer, NDX_LAYER_TRANSPORT);
+	assert_int_equal(r.theirs_error.layer, NDX_LAYER_TRANSPORT);
+	assert_int_equal(r.theirs_error.status, NDX_E_CONNECTION_ABORTED);
+	rig_down_with(&r);
+}
+
+/* One end has its proof, and the peer's, which takes longer, does not come in time. */
+static void a_proof_that_does_not_come_leaves_the_own_finding(void **state)
+{
+	static const char found[] = "no proof of the path; this end: of its writes the peer "
+				    "acknowledged all, of the peer's a few bytes arrived";
+	struct ndx_spi_proof own = all;
+	struct ndx_session_error e = {.size = sizeof(e)};
+	struct rig r;
+
+	(void)state;
+	own.seen = NDX_PROVED_SMALL;
+	own.status = NDX_E_IO_TIMEOUT;
+	client_stage_ms = 700;
+	rig_up_with(&r, own, nothing);
+	client_stage_ms = 0;
+	assert_int_equal(ndx_session_run(r.session), NDX_E_IO_TIMEOUT);
+	assert_int_equal(ndx_session_get_error(r.session, &e), NDX_OK);
+	if (strstr(e.text, found) == NULL)
+		fail_msg("%s", e.text);
+	rig_down_with(&r);
+	stage_ms = 700;
+	rig_up_with(&r, nothing, own);
+	stage_ms = 0;
+	assert_true(ndx_session_run(r.session) < 0);
+	await(&r.closed);
+	if (strstr(r.theirs_error.text, found) == NULL)
+		fail_msg("%s", r.theirs_error.text);
+	rig_down_with(&r);
+}
+
+/* The peer's word ends the proof as well as its silence. */
+static void a_peer_that_gives_up_ends_the_proof_at_once(void **state)
+{
+	struct ndx_session_error e = {.size = sizeof(e)};
+	const struct frame_error said = {
+		.layer = NDX_LAYER_FRAMEWORK, .status = NDX_E_UNSUCCESSFUL, .text = "no more"};
+	uint8_t bytes[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
+	struct frame f = {.type = FRAME_ERROR, .stage = NDX_STAGE_VALIDATE};
+	const uint64_t limit_ns = UINT64_C(2500000000);
+	pthread_t thread;
+	uint64_t since;
+	struct rig r;
+	void *st;
+
+	(void)state;
+	rig_up_with(&r, nothing, nothing);
+	start_and_wait_for_looks(&r, &thread);
+	since = ndxp_now_ns();
+	f.length = frame_write_error(bytes + FRAME_HEADER, &said);
+	frame_write_header(bytes, &f);
+	assert_int_equal(send(r.theirs->driver.fd, bytes, FRAME_HEADER + f.length, MSG_NOSIGNAL),
+	                 FRAME_HEADER + f.length);
+	assert_int_equal(pthread_join(thread, &st), 0);
+	assert_true(ndxp_now_ns() - since < limit_ns);
+	assert_int_equal((intptr_t)st, NDX_E_REMOTE_ERROR);
+	assert_int_equal(ndx_session_get_error(r.session, &e), NDX_OK);
+	assert_string_equal(e.text, "the peer gave up: no more");
 	rig_down_with(&r);
 }
 
@@ -189,6 +281,9 @@ int main(void)
 		cmocka_unit_test(a_cancel_ends_the_proof),
 		cmocka_unit_test(the_end_of_the_connection_ends_the_proof),
 		cmocka_unit_test(the_end_of_the_server_ends_the_proof),
+		cmocka_unit_test(a_lost_transport_ends_the_proof_at_once),
+		cmocka_unit_test(a_peer_that_gives_up_ends_the_proof_at_once),
+		cmocka_unit_test(a_proof_that_does_not_come_leaves_the_own_finding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
