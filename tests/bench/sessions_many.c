@@ -335,22 +335,77 @@ struct settings {
 	const char *psk_wrong;
 };
 
+enum figure {
+	P99,
+	SPEED,
+	SERVER_US,
+	CLIENT_US,
+	FIGURES,
+};
+
+/* Of each block, without and with hostile clients. */
+struct blocks {
+	double *list[2][FIGURES];
+	unsigned count;
+};
+
+static void blocks_create(struct blocks *b, unsigned count)
+{
+	b->count = count;
+	for (unsigned bad = 0; bad < 2; bad++)
+		for (unsigned i = 0; i < FIGURES; i++) {
+			b->list[bad][i] = calloc(count, sizeof(double));
+			if (b->list[bad][i] == NULL)
+				sessions_die("blocks", "no memory");
+		}
+}
+
+static void blocks_note(struct blocks *b, unsigned block, unsigned bad, const struct run *r,
+                        unsigned sessions)
+{
+	b->list[bad][P99][block] = r->p99_ms;
+	b->list[bad][SPEED][block] = sessions / r->all_ms * 1e3;
+	b->list[bad][SERVER_US][block] = r->server_us;
+	b->list[bad][CLIENT_US][block] = r->client_us;
+}
+
+static double median(const struct blocks *b, unsigned bad, enum figure f)
+{
+	return percentile(b->list[bad][f], b->count, 50);
+}
+
+static void blocks_print(struct blocks *b)
+{
+	for (unsigned bad = 0; bad < 2; bad++)
+		(void)printf("%s: p99 %.1f ms, %.0f sessions/s; processor time for each session: "
+		             "server %.1f us, client %.1f us (medians of %u blocks)\n",
+		             bad == 0 ? "alone" : "beside hostile clients", median(b, bad, P99),
+		             median(b, bad, SPEED), median(b, bad, SERVER_US),
+		             median(b, bad, CLIENT_US), b->count);
+}
+
+static void blocks_free(struct blocks *b)
+{
+	for (unsigned bad = 0; bad < 2; bad++)
+		for (unsigned i = 0; i < FIGURES; i++)
+			free(b->list[bad][i]);
+}
+
 static unsigned with_bad(struct crowd *crowd, const struct sessions_server *server,
                          const struct settings *s)
 {
-	double *p99[2] = {calloc(s->blocks, sizeof(double)), calloc(s->blocks, sizeof(double))};
-	double *speed[2] = {calloc(s->blocks, sizeof(double)), calloc(s->blocks, sizeof(double))};
 	struct intruders wrong = {.count = s->psk_wrong != NULL ? s->bad : 0,
 	                          .list = calloc(s->bad, sizeof(struct intruder))};
 	struct ndx_tls_attr tls;
+	struct blocks blocks;
 	unsigned failed = 0;
 	uint64_t sent = 0;
 
 	ndx_tls_attr_init(&tls);
 	tls.psk_file = s->psk_wrong;
-	if (wrong.list == NULL || p99[0] == NULL || p99[1] == NULL || speed[0] == NULL ||
-	    speed[1] == NULL)
-		sessions_die("blocks", "no memory");
+	if (wrong.list == NULL)
+		sessions_die("wrong key", "no memory");
+	blocks_create(&blocks, s->blocks);
 	for (unsigned i = 0; i < 2 * s->blocks; i++) {
 		/* ABBA, so that a drift of the machine falls on both alike */
 		const unsigned bad = (i % 4 == 1) || (i % 4 == 2);
@@ -363,28 +418,20 @@ static unsigned with_bad(struct crowd *crowd, const struct sessions_server *serv
 			intruders_begin(&wrong, crowd, &tls, s->again_ms);
 		r = run_flight(crowd, server, s->flight);
 		failed += crowd->failed;
-		p99[bad][i / 2] = r.p99_ms;
-		speed[bad][i / 2] = crowd->most / r.all_ms * 1e3;
+		blocks_note(&blocks, i / 2, bad, &r, crowd->most);
 		if (h != NULL)
 			sent += hostile_stop(h);
 		if (bad)
 			sent += intruders_end(&wrong);
 		await_no_sessions(server);
 	}
-	for (unsigned i = 0; i < 2; i++)
-		(void)printf("%s: p99 %.1f ms, %.0f sessions/s (medians of %u blocks)\n",
-		             i == 0 ? "alone" : "beside hostile clients",
-		             percentile(p99[i], s->blocks, 50), percentile(speed[i], s->blocks, 50),
-		             s->blocks);
+	blocks_print(&blocks);
 	(void)printf("p99 x%.3f with %u hostile clients beside %u, active every %u ms; %u failed, "
 	             "rubbish or a wrong key was sent %llu times\n",
-	             percentile(p99[1], s->blocks, 50) / percentile(p99[0], s->blocks, 50), s->bad,
-	             s->flight, s->again_ms, failed, (unsigned long long)sent);
+	             median(&blocks, 1, P99) / median(&blocks, 0, P99), s->bad, s->flight,
+	             s->again_ms, failed, (unsigned long long)sent);
 	free(wrong.list);
-	for (unsigned i = 0; i < 2; i++) {
-		free(p99[i]);
-		free(speed[i]);
-	}
+	blocks_free(&blocks);
 	return failed;
 }
 
