@@ -33,40 +33,40 @@ struct relay {
 	struct link link;
 	struct engine *engine;
 	struct relay_group *group;
+	char *address;
 	uint64_t session;
+	uint64_t leave_ns; /* before `left`: when what is not sent is given up */
 	uint32_t connect_ms;
 	uint32_t send_ms;
 	uint32_t farewell_ms;
-	char *address;
-	int fd;            /* the relay's end of the socket pair */
-	uint32_t left;     /* atomic: relay_leave() was called */
-	uint32_t sending;  /* atomic: what the driver wrote may be in a send of the transport */
-	uint64_t leave_ns; /* before `left`: when what is not sent is given up */
+	int fd;           /* the relay's end of the socket pair */
+	uint32_t left;    /* atomic: relay_leave() was called */
+	uint32_t sending; /* atomic: what the driver wrote may be in a send of the transport */
 
 	/* Loop thread: */
-	bool serving;    /* `task` is in the pool */
-	bool cancelling; /* `cancel` is */
-	bool closing;    /* `task` is there for the last time */
-	bool asked;      /* the transport was cancelled, or is to be */
 	struct ndxp_watch out;
-	bool out_watched;
 	struct ndxp_watch in;
-	bool in_watched;
 	struct ndxp_timer timer;
 	struct ndxp_job job;
 	struct ndxp_job cancelled;
 	struct ndxp_job last;
+	bool serving;    /* `task` is in the pool */
+	bool cancelling; /* `cancel` is */
+	bool closing;    /* `task` is there for the last time */
+	bool asked;      /* the transport was cancelled, or is to be */
+	bool out_watched;
+	bool in_watched;
 
 	/* The task's; on the loop thread while there is none: */
+	bool connected; /* atomic */
+	bool dead;      /* the transport has failed or ended, or the driver has */
+	int descriptor; /* a duplicate of the transport's; -1: none */
+	uint32_t slice_ms;
 	struct pool_task task;
 	struct pool_task cancel;
-	int descriptor; /* a duplicate of the transport's; -1: none */
-	bool connected;
-	bool dead; /* the transport has failed or ended, or the driver has */
-	uint32_t slice_ms;
-	uint8_t bytes[ROOM]; /* received, and not taken by the driver */
-	size_t length;
+	size_t length; /* of `bytes` */
 	size_t taken;
+	uint8_t bytes[ROOM]; /* received, and not taken by the driver */
 
 	pthread_mutex_t lock; /* protects the next two */
 	enum ndx_status status;
