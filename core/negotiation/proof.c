@@ -37,7 +37,7 @@ static const char *causes_of(enum finding finding)
 	static const char *const causes[] = {
 		[PASSES] = "",
 		[UNANSWERED] = "packets are lost on the way",
-		[DENIED] = "the device there refuses the key of the memory",
+		[DENIED] = "the device there refuses the key of the memory, or takes no writes",
 		[ONLY_SMALL] = "small ones do; lower the path MTU of the queue pairs",
 		[ONLY_ACKS] = "acknowledgements do; check the PSNs and the keys",
 		[NOTHING] = nothing_arrives,
@@ -86,7 +86,7 @@ static enum ndx_status judge_writes(const struct frame_proof *client,
 	if (client->denied != server->denied) {
 		(void)snprintf(why, PROOF_TEXT,
 		               "RDMA packets do not pass from %s: the device there refuses the key "
-		               "of the memory",
+		               "of the memory, or takes no writes",
 		               client->denied ? "client to server" : "server to client");
 		return NDX_E_ACCESS_VIOLATION;
 	}

@@ -43,9 +43,10 @@ static enum ndx_status begin_proof(struct verbs_conn *conn, uint64_t value)
 	return NDX_OK;
 }
 
+/* A device refuses a write for its key, or because its queue pair takes no writes at all. */
 static enum ndx_status status_of(enum ibv_wc_status native)
 {
-	if (native == IBV_WC_REM_ACCESS_ERR)
+	if (native == IBV_WC_REM_ACCESS_ERR || native == IBV_WC_REM_INV_REQ_ERR)
 		return NDX_E_ACCESS_VIOLATION;
 	return native == IBV_WC_RETRY_EXC_ERR ? NDX_E_IO_TIMEOUT : NDX_E_REMOTE_ERROR;
 }
