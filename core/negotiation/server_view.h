@@ -42,7 +42,7 @@ struct server_view {
 	size_t step_count;
 };
 
-#define SERVER_VIEW_STEPS 8u /* of the history of each session */
+#define SERVER_VIEW_STEPS 16u /* of the history of each session */
 
 #define SERVER_VIEW_STEP 256u
 

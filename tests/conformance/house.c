@@ -49,6 +49,7 @@ bool house_serve(struct house *h, const char *address)
 	attr.address = address;
 	attr.variants = &h->variant;
 	attr.variant_count = 1;
+	attr.tls = h->tls;
 	attr.events = (struct ndx_negotiation_server_events){.open = on_open, .arg = h};
 	if (!check_status(h->c, ndx_negotiation_server_create(&attr, &h->server), NDX_OK,
 	                  "a server"))

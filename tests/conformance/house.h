@@ -19,6 +19,7 @@ struct house {
 	struct side *sides[HOUSE_SIDES]; /* of the server, given away in this order */
 	uint32_t given;                  /* atomic */
 	uint32_t count;                  /* atomic */
+	const struct ndx_tls_attr *tls;  /* of the server; NULL: plaintext */
 	uint32_t held; /* atomic: sessions wait before they get a side, or are refused */
 };
 

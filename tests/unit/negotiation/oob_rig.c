@@ -2,6 +2,7 @@
 #include "oob_rig.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 
 #include "fake_direct.h"
 #include "same_plugin.h"

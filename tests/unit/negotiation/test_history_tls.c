@@ -54,7 +54,6 @@ static void it_names_version_cipher_and_peer(void **state)
 	host_close(&h);
 }
 
-/* Before anything else has pushed the handshake out of the eight steps. */
 static void a_servers_snapshot_names_the_client(void **state)
 {
 	const struct ndx_tls_attr client = tls_client();
