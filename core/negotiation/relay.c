@@ -492,13 +492,16 @@ enum ndx_status relay_create(const struct relay_attr *attr, struct relay **out, 
 
 bool relay_why(struct relay *r, enum ndx_status *status, char *text, size_t room)
 {
+	bool failed;
+
 	pthread_mutex_lock(&r->lock);
-	if (r->status != NDX_OK) {
+	failed = r->status != NDX_OK;
+	if (failed) {
 		*status = r->status;
 		(void)snprintf(text, room, "%s", r->text);
 	}
 	pthread_mutex_unlock(&r->lock);
-	return r->status != NDX_OK;
+	return failed;
 }
 
 /* Whether the driver's last bytes are still on their way to the transport. In this order: a task

@@ -360,6 +360,26 @@ static void a_transport_carries_a_session(void **state)
 	forget(n, v);
 }
 
+/* As plugins were before: no settings, no descriptor. */
+static void an_older_transport_carries_a_session(void **state)
+{
+	struct ndx_negotiation *n = framework(ODD("plain"));
+	struct ndx_variant *v = variant(n, "plain", "nothing", NULL, NULL);
+	struct listening server;
+	const char *address = server.address;
+	struct ndx_session *s;
+
+	(void)state;
+	listening_begin(&server, &v, 1, 5000);
+	s = session(v, &address);
+	if (ndx_session_run(s) != NDX_OK)
+		fail_msg("%s", ndx_last_error());
+	assert_int_equal(ndx_session_execute(s, NDX_STAGE_DONE), NDX_OK);
+	ndx_session_close(s);
+	listening_end(&server);
+	forget(n, v);
+}
+
 static void a_gateway_that_refuses_is_quoted(void **state)
 {
 	struct ndx_negotiation *n = framework(SAMPLE("gateway"));
@@ -424,6 +444,7 @@ int main(void)
 		cmocka_unit_test(exceptions_are_the_plugins_errors),
 		cmocka_unit_test(a_call_that_waits_delays_no_other_session),
 		cmocka_unit_test(a_transport_carries_a_session),
+		cmocka_unit_test(an_older_transport_carries_a_session),
 		cmocka_unit_test(a_gateway_that_refuses_is_quoted),
 		cmocka_unit_test(a_cancel_ends_a_wait_in_python),
 	};
