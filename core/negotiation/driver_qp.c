@@ -167,6 +167,7 @@ static void look_while_proving(struct ndx_session *s)
 			return;
 		d->peer_left = true;
 		conn_cancel_attempt(s->attr.connector);
+		return; /* the session may have ended in that call */
 	}
 }
 

@@ -74,7 +74,7 @@ static void writes_and_bytes_are_told_apart(void **state)
 	(void)state;
 	open_described(&rig);
 	rig.device.count[FAKE_POST_SEND] = 0;
-	proof = look(&rig);
+	assert_int_equal(look(&rig).status, NDX_PENDING);
 	assert_int_equal(rig.device.count[FAKE_POST_SEND], 3);
 	fake_complete_sends(rig_native(&rig), 1);
 	proof = look(&rig);
