@@ -92,7 +92,8 @@ allow plugins "$api|$system|$spi|$(own plugins)" 'api and itself' plugins/python
 # The headers of NetworkDirect are written as programs write them.
 nd="<($(find shims/ndspi/include -name '*.h' 2>/dev/null | sed 's|.*/||; s/\.h$//' | tr '\n' '|')none)\.h>"
 cxx='<(bits/stdc..\.h|[a-z_]+)>' # of the C++ library
-allow shims "$api|$system|$cxx|$nd|$(own shims)" 'api and itself'
+allow shims/python "<Python\.h>|$api|$system|$(own shims/python)" 'api, Python and itself'
+allow shims "$api|$system|$cxx|$nd|$(own shims)" 'api and itself' shims/python
 allow samples "$api|$system|$cxx|$nd|$spi|$(own samples)" 'api and itself'
 allow tests/conformance "$api|$system|$spi|\"sample_options\.h\"|$(own tests/conformance)" \
 	'api, the command line of the tools and itself'

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Connections whose calls block, with time-outs in seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from . import _ndx
+from ._adapter import Address
+from ._enums import DisconnectReason, Status
+from ._errors import AbortedError, CanceledError, RefusedError, TimedOutError
+
+READS_MOST = 0xFFFFFFFF
+"""Read limit: as many as the adapter can."""
+
+
+class Limit:
+    """A time-out that several steps share."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self.timeout = timeout
+        self._end = None if timeout is None else time.monotonic() + timeout
+
+    def left(self) -> float | None:
+        """Seconds that are left; None: no limit."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+
+def wait_for(op: _ndx.Operation, limit: Limit, cancel: Callable[[], object], what: str) -> int:
+    """The result of an operation. When the time is over, or at Ctrl-C, it is cancelled."""
+    try:
+        done = op.wait(limit.left())
+    except BaseException:
+        cancel()
+        raise
+    if not done:
+        cancel()
+        if op.status in (Status.CANCELED, Status.PENDING):
+            raise TimedOutError(Status.IO_TIMEOUT, f"{what}: {limit.timeout} s are over")
+    return op.result()
+
+
+class CompletionQueue(_ndx.CompletionQueue):
+    """CompletionQueue(adapter, depth=64): results of the queue pairs that use it."""
+
+    def wait(self, timeout: float | None = None, count: int = 64) -> list[_ndx.Result]:
+        """As results(), and wait up to `timeout` seconds (None: no limit) for the first result.
+
+        An empty list when the time is over. Ctrl-C interrupts the wait. Raises ClosedError when
+        another thread closes the queue. Uses the descriptor of fileno().
+        """
+        return self._wait(timeout, count)
+
+
+class Connector(_ndx.Connector):
+    """Connector(adapter, *, drain_timeout_ms=2000, disconnect_timeout_ms=5000,
+    connect_timeout_ms=..., psn=...): connects one queue pair, and ends the connection.
+
+    A connection cannot be opened again: create a new connector and a new queue pair. close()
+    disconnects in the background.
+    """
+
+    _notified: _ndx.Operation | None = None
+
+    def connect(
+        self,
+        qp: _ndx.QueuePair,
+        destination: Address | str,
+        *,
+        private_data: Any = b"",
+        inbound_reads: int = READS_MOST,
+        outbound_reads: int = READS_MOST,
+        timeout: float | None = 30.0,
+        complete: bool = True,
+    ) -> None:
+        """Connect to a listener: destination is ("10.0.0.1", 7471) or "10.0.0.1:7471".
+
+        With complete=False only the first half: then read `private_data`, and call
+        complete_connect() or reject().
+
+        Raises TimedOutError, RefusedError (no listener, or rejected: `private_data` has the
+        peer's reason), UnreachableError, AbortedError, or Error with INVALID_ADDRESS (trust rule)
+        and others; the queue pair can be used again then.
+        """
+        limit = Limit(timeout)
+        op = self._start_connect(
+            qp, destination, private_data, inbound_reads, outbound_reads, None
+        )
+        wait_for(op, limit, self.cancel, "connect")
+        if complete:
+            self.complete_connect(timeout=limit.left())
+
+    def complete_connect(self, *, timeout: float | None = 30.0) -> None:
+        """Second half of connect: establish the connection."""
+        wait_for(self._start_complete(None), Limit(timeout), self.cancel, "complete_connect")
+
+    def accept(
+        self,
+        qp: _ndx.QueuePair,
+        *,
+        private_data: Any = b"",
+        inbound_reads: int = READS_MOST,
+        outbound_reads: int = READS_MOST,
+        timeout: float | None = 30.0,
+    ) -> None:
+        """Accept the request that Listener.request() returned with this connector.
+
+        Raises AbortedError or RefusedError if the active side gave up.
+        """
+        op = self._start_connect(qp, None, private_data, inbound_reads, outbound_reads, None)
+        wait_for(op, Limit(timeout), self.cancel, "accept")
+
+    def disconnect(self, *, timeout: float | None = 10.0) -> None:
+        """Disconnect: returns when the peer's goodbye has come and no memory changes any more.
+
+        Raises AbortedError (aborted, or no goodbye in time), TimedOutError (the teardown goes on).
+        """
+        wait_for(self._start_disconnect(None), Limit(timeout), self.cancel, "disconnect")
+
+    def wait_disconnected(self, timeout: float | None = None) -> DisconnectReason:
+        """Wait until the connection has ended, and say how.
+
+        Raises TimedOutError: it has not. CanceledError: this side disconnected first.
+        """
+        if self._notified is None:
+            self._notified = self._start_notify(None)
+        if not self._notified.wait(timeout):
+            raise TimedOutError(Status.IO_TIMEOUT, f"still connected after {timeout} s")
+        op, self._notified = self._notified, None
+        return DisconnectReason(op.result())
+
+
+class Listener(_ndx.Listener):
+    """Listener(adapter, address, backlog=0): takes requests at a local address.
+
+    Port 0: any free port, see `address`. Raises Error with SHARING_VIOLATION (port in use) or
+    INVALID_ADDRESS (not of this adapter).
+    """
+
+    def __init__(self, adapter: _ndx.Adapter, address: Address | str, backlog: int = 0) -> None:
+        self.adapter = adapter
+
+    def request(self, timeout: float | None = None) -> Connector:
+        """Wait for a request; the connector that has it is to be accepted or rejected.
+
+        Raises TimedOutError, CanceledError (cancelled, or closed by another thread).
+        """
+        connector = Connector(self.adapter)
+        try:
+            op = self._start_request(connector, None)
+            wait_for(op, Limit(timeout), connector.close, "request")
+        except BaseException:
+            connector.close()
+            raise
+        return connector
+
+    def accept(
+        self, qp: _ndx.QueuePair, *, private_data: Any = b"", timeout: float | None = None
+    ) -> Connector:
+        """Take the next request and accept it. A peer that gives up does not end the call."""
+        limit = Limit(timeout)
+        while True:
+            connector = self.request(limit.left())
+            try:
+                connector.accept(qp, private_data=private_data, timeout=limit.left())
+            except (AbortedError, RefusedError):
+                connector.close()
+            except BaseException:
+                connector.close()
+                raise
+            else:
+                return connector
+
+
+__all__ = ["CanceledError", "CompletionQueue", "Connector", "Listener"]

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The classes of ndx whose calls wait, for asyncio: the same names, with `await`.
+
+    import ndx
+    from ndx import aio
+
+    async def client(adapter, qp):
+        async with aio.Connector(adapter) as connector:
+            await connector.connect(qp, ("10.0.0.1", 7471))
+            ...
+            await connector.disconnect()
+
+Every event loop has one port of the library, whose descriptor the loop watches; no thread waits.
+Time-outs are asyncio's (asyncio.timeout(), asyncio.wait_for()): a cancelled call is cancelled in
+the library, too, before the CancelledError reaches the caller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from . import _ndx
+from ._adapter import Address
+from ._connection import READS_MOST
+from ._enums import DisconnectReason
+from ._errors import AbortedError, RefusedError
+
+__all__ = ["CompletionQueue", "Connector", "Listener"]
+
+_T = TypeVar("_T", bound="_ndx.Object")
+
+
+class _Hub:
+    """The port of an event loop, and who waits for its operations."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.port = _ndx.Port()
+        self._waiting: dict[_ndx.Operation, asyncio.Future[None]] = {}
+        loop.add_reader(self.port.fileno(), self._completed)
+
+    def _completed(self) -> None:
+        for op in self.port.get():
+            future = self._waiting.pop(op, None)
+            if future is not None and not future.done():
+                future.set_result(None)
+
+    def future(self, op: _ndx.Operation) -> asyncio.Future[None]:
+        """Done when the operation is complete."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[op] = future
+        return future
+
+
+_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Hub] = weakref.WeakKeyDictionary()
+
+
+def _hub() -> _Hub:
+    loop = asyncio.get_running_loop()
+    hub = _hubs.get(loop)
+    if hub is None:
+        hub = _hubs[loop] = _Hub(loop)
+    return hub
+
+
+async def _outcome(
+    start: Callable[[_ndx.Port], _ndx.Operation], cancel: Callable[[], object]
+) -> int:
+    """The result of an operation; if the task is cancelled, so is the operation."""
+    hub = _hub()
+    op = start(hub.port)
+    try:
+        await hub.future(op)
+    except asyncio.CancelledError:
+        cancel()
+        raise
+    return op.result()
+
+
+async def _readable(fd: int) -> None:
+    """Wait until a descriptor is readable. One task at a time for each descriptor."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    loop.add_reader(fd, wake)
+    try:
+        await future
+    finally:
+        loop.remove_reader(fd)
+
+
+class _Managed:
+    """`async with`, beside `with`."""
+
+    async def __aenter__(self: _T) -> _T:  # type: ignore[misc]
+        return self.__enter__()
+
+    async def __aexit__(self: _T, *unused: object) -> None:  # type: ignore[misc]
+        self.close()
+
+
+class CompletionQueue(_Managed, _ndx.CompletionQueue):
+    """CompletionQueue(adapter, depth=64), whose wait() is awaited by one task at a time."""
+
+    async def wait(self, count: int = 64) -> list[_ndx.Result]:
+        """At least one result, at most `count` and 64."""
+        while True:
+            results = self.results(count)
+            if results:
+                return results
+            self.arm()
+            results = self.results(count)
+            if results:
+                return results
+            await _readable(self.fileno())
+
+
+class Connector(_Managed, _ndx.Connector):
+    """Connector(adapter, ...): as ndx.Connector, to be awaited."""
+
+    async def connect(
+        self,
+        qp: _ndx.QueuePair,
+        destination: Address | str,
+        *,
+        private_data: Any = b"",
+        inbound_reads: int = READS_MOST,
+        outbound_reads: int = READS_MOST,
+        complete: bool = True,
+    ) -> None:
+        """As ndx.Connector.connect()."""
+        await _outcome(
+            lambda port: self._start_connect(
+                qp, destination, private_data, inbound_reads, outbound_reads, port
+            ),
+            self.cancel,
+        )
+        if complete:
+            await self.complete_connect()
+
+    async def complete_connect(self) -> None:
+        """As ndx.Connector.complete_connect()."""
+        await _outcome(self._start_complete, self.cancel)
+
+    async def accept(
+        self,
+        qp: _ndx.QueuePair,
+        *,
+        private_data: Any = b"",
+        inbound_reads: int = READS_MOST,
+        outbound_reads: int = READS_MOST,
+    ) -> None:
+        """As ndx.Connector.accept()."""
+        await _outcome(
+            lambda port: self._start_connect(
+                qp, None, private_data, inbound_reads, outbound_reads, port
+            ),
+            self.cancel,
+        )
+
+    async def disconnect(self) -> None:
+        """As ndx.Connector.disconnect()."""
+        await _outcome(self._start_disconnect, self.cancel)
+
+    async def wait_disconnected(self) -> DisconnectReason:
+        """Wait until the connection has ended, and say how.
+
+        If the waiting task is cancelled, the library keeps the operation until the connection
+        ends. Raises CanceledError when this side disconnects first.
+        """
+        return DisconnectReason(await _outcome(self._start_notify, lambda: None))
+
+
+class Listener(_Managed, _ndx.Listener):
+    """Listener(adapter, address, backlog=0): as ndx.Listener, to be awaited."""
+
+    def __init__(self, adapter: _ndx.Adapter, address: Address | str, backlog: int = 0) -> None:
+        self.adapter = adapter
+
+    async def request(self) -> Connector:
+        """As ndx.Listener.request()."""
+        connector = Connector(self.adapter)
+        try:
+            await _outcome(
+                lambda port: self._start_request(connector, port), connector.close
+            )
+        except BaseException:
+            connector.close()
+            raise
+        return connector
+
+    async def accept(self, qp: _ndx.QueuePair, *, private_data: Any = b"") -> Connector:
+        """As ndx.Listener.accept()."""
+        while True:
+            connector = await self.request()
+            try:
+                await connector.accept(qp, private_data=private_data)
+            except (AbortedError, RefusedError):
+                connector.close()
+            except BaseException:
+                connector.close()
+                raise
+            else:
+                return connector

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of objects: calls in progress, close, the collector, and the end of the interpreter. */
+#include "pyndx.h"
+
+#include <string.h>
+
+struct object *object_new(PyTypeObject *type, const struct kind *kind)
+{
+	struct object *self;
+
+	if (!pyndx_usable())
+		return NULL;
+	self = (struct object *)PyType_GenericAlloc(type, 0);
+	if (self != NULL)
+		self->kind = kind;
+	return self;
+}
+
+void object_open(struct object *self, void *handle)
+{
+	self->handle = handle;
+	self->next = pyndx.objects;
+	self->link = &pyndx.objects;
+	if (self->next != NULL)
+		self->next->link = &self->next;
+	pyndx.objects = self;
+}
+
+static void unlink_object(struct object *self)
+{
+	if (self->link == NULL)
+		return;
+	*self->link = self->next;
+	if (self->next != NULL)
+		self->next->link = self->link;
+	self->next = NULL;
+	self->link = NULL;
+}
+
+/* Close the handle. No call is in progress, and none begins. */
+static void finish(struct object *self)
+{
+	unlink_object(self);
+	if (self->handle != NULL) {
+		/* In the child of a fork the handle is lost: its threads and locks are not there.
+		 */
+		if (!pyndx.forked) {
+			Py_BEGIN_ALLOW_THREADS;
+			self->kind->close(self);
+			Py_END_ALLOW_THREADS;
+		}
+		self->handle = NULL;
+	}
+	operation_end_all(self);
+	if (self->kind->drop != NULL)
+		self->kind->drop(self);
+}
+
+void object_close(struct object *self)
+{
+	if (self->closing)
+		return;
+	self->closing = true;
+	if (self->busy == 0)
+		finish(self);
+}
+
+void *object_take(struct object *self)
+{
+	void *handle = self->handle;
+
+	unlink_object(self);
+	self->handle = NULL;
+	self->closing = true;
+	operation_end_all(self);
+	return handle;
+}
+
+bool object_enter(struct object *self)
+{
+	if (pyndx.forked)
+		return pyndx_usable();
+	if (self->closing || self->handle == NULL) {
+		char text[80];
+
+		(void)snprintf(text, sizeof(text), "the %s is closed",
+		               self->kind != NULL ? self->kind->name : "object");
+		(void)pyndx_raise_named("ClosedError", text);
+		return false;
+	}
+	Py_INCREF(&self->ob_base);
+	self->busy++;
+	return true;
+}
+
+void object_leave(struct object *self)
+{
+	self->busy--;
+	if (self->busy == 0 && self->closing && self->handle != NULL) {
+		PyObject *type, *value, *trace;
+
+		PyErr_Fetch(&type, &value, &trace);
+		finish(self);
+		PyErr_Restore(type, value, trace);
+	}
+	Py_DECREF(&self->ob_base);
+}
+
+/* ---- the type ---- */
+
+static void object_dealloc(PyObject *object)
+{
+	struct object *self = (struct object *)object;
+	PyTypeObject *type = Py_TYPE(object);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+	PyObject *error_type, *value, *trace;
+
+	if ((PyType_GetFlags(type) & Py_TPFLAGS_HAVE_GC) != 0)
+		PyObject_GC_UnTrack(object);
+	if (self->kind != NULL && (!self->closing || self->handle != NULL)) {
+		PyErr_Fetch(&error_type, &value, &trace);
+		self->closing = true;
+		finish(self);
+		PyErr_Restore(error_type, value, trace);
+	}
+	release(object);
+	Py_DECREF(type);
+}
+
+static PyObject *close_method(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (((struct object *)self)->kind != NULL)
+		object_close((struct object *)self);
+	Py_RETURN_NONE;
+}
+
+static PyObject *enter_method(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (!object_enter((struct object *)self))
+		return NULL;
+	object_leave((struct object *)self);
+	Py_INCREF(self);
+	return self;
+}
+
+static PyObject *exit_method(PyObject *self, PyObject *args)
+{
+	PyObject *done;
+
+	(void)args;
+	/* By name, so that a class in Python can do more. */
+	done = PyObject_CallMethod(self, "close", NULL);
+	if (done == NULL)
+		return NULL;
+	Py_DECREF(done);
+	Py_RETURN_FALSE;
+}
+
+static PyObject *get_closed(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(((struct object *)self)->closing ||
+	                       ((struct object *)self)->handle == NULL);
+}
+
+static PyMethodDef object_methods[] = {
+	{"close", close_method, METH_NOARGS,
+         "Close the object. Later calls raise ClosedError. While another thread is in a call of "
+         "the object, the object closes when that call returns. Closing twice does nothing."},
+	{"__enter__", enter_method, METH_NOARGS, NULL},
+	{"__exit__", exit_method, METH_VARARGS, NULL},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef object_getset[] = {
+	{"closed", get_closed, NULL, "True after close().", NULL},
+	{NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot object_slots[] = {
+	{Py_tp_dealloc, object_dealloc},
+	{Py_tp_methods, object_methods},
+	{Py_tp_getset, object_getset},
+	{Py_tp_doc, "Base of all objects of the library."},
+	{0, NULL},
+};
+
+static PyType_Spec object_spec = {
+	.name = "ndx._ndx.Object",
+	.basicsize = sizeof(struct object),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+	.slots = object_slots,
+};
+
+/* At the end of the interpreter, while it can still run callbacks: close all that is open. */
+static PyObject *shutdown_function(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	for (int rank = RANK_SERVER; !pyndx.forked && rank <= RANK_ADAPTER; rank++) {
+		struct object *o = pyndx.objects;
+
+		while (o != NULL) {
+			if (o->kind->rank != (enum rank)rank || o->closing) {
+				o = o->next;
+				continue;
+			}
+			Py_INCREF(&o->ob_base);
+			object_close(o);
+			Py_DECREF(&o->ob_base);
+			o = pyndx.objects; /* the list may have changed */
+		}
+	}
+	pyndx.ended = true;
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+	{"_shutdown", shutdown_function, METH_NOARGS, "Close all objects."},
+	{NULL, NULL, 0, NULL},
+};
+
+int pyndx_add_objects(PyObject *module)
+{
+	PyObject *atexit = PyImport_ImportModule("atexit");
+	PyObject *shutdown = NULL;
+	PyObject *registered = NULL;
+	int rc = -1;
+
+	if (atexit == NULL || PyModule_AddFunctions(module, functions) != 0)
+		goto out;
+	shutdown = PyObject_GetAttrString(module, "_shutdown");
+	if (shutdown == NULL)
+		goto out;
+	registered = PyObject_CallMethod(atexit, "register", "O", shutdown);
+	if (registered == NULL)
+		goto out;
+	rc = pyndx_add_type(module, &object_spec, NULL, &pyndx.object_type);
+out:
+	Py_XDECREF(registered);
+	Py_XDECREF(shutdown);
+	Py_XDECREF(atexit);
+	return rc;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of the extension _ndx share. Objects of the library become Python objects whose
+ * first part is `struct object`; the classes that programs see are in Python (ndx/).
+ *
+ * Locks: every field here is read and written with the interpreter's lock. A call of the library
+ * that can wait, or that can meet a lock which a thread of the library holds during a Python
+ * callback, is made without the interpreter's lock, between object_enter() and object_leave().
+ */
+#ifndef PYNDX_H
+#define PYNDX_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <ndx/ndx.h>
+
+/* How long a wait goes on before it looks whether Ctrl-C was pressed, in milliseconds. */
+#define SLICE_MS 100u
+
+/* Enums of ndx/_enums.py. */
+enum python_enum {
+	PYTHON_STATUS,
+	PYTHON_REQUEST_TYPE,
+	PYTHON_REASON,
+	PYTHON_QP_STATE,
+	PYTHON_CAPABILITY,
+	PYTHON_RECEIVER_STATE,
+	PYTHON_RECEIVER_END,
+	PYTHON_STAGE,
+	PYTHON_LAYER,
+	PYTHON_SESSION_STATE,
+	PYTHON_HISTORY_KIND,
+	PYTHON_PLUGIN_ERROR,
+	PYTHON_TRANSPORT,
+	PYTHON_CHUNK_KIND,
+	PYTHON_HOLE_KIND,
+	PYTHON_ORPHAN_KIND,
+	PYTHON_EVICTION_REASON,
+	PYTHON_EVENT_TYPE,
+	PYTHON_ENUMS,
+};
+
+struct object;
+struct operation;
+
+/* In which order objects are closed when the interpreter ends. */
+enum rank { RANK_SERVER, RANK_SESSION, RANK_STREAM, RANK_CONNECTION, RANK_QUEUE, RANK_ADAPTER };
+
+/** What a type does at its end. */
+struct kind {
+	const char *name;
+	enum rank rank;
+	/** Close the handle. Called without the interpreter's lock. */
+	void (*close)(struct object *self);
+	/** Drop the references. Called with the lock, after close. May be NULL. */
+	void (*drop)(struct object *self);
+};
+
+/** First part of every object of the library. */
+struct object {
+	PyObject ob_base;
+	const struct kind *kind;
+	void *handle;  /* NULL: closed, or made in the parent of this process */
+	unsigned busy; /* calls in progress without the interpreter's lock */
+	bool closing;
+	struct object *next, **link;  /* all objects that have a handle */
+	struct operation *operations; /* in flight */
+};
+
+struct adapter {
+	struct object base; /* struct ndx_adapter */
+};
+
+/** A posted request: what it needs stays alive until its result was taken. */
+struct request {
+	struct request *next, **link;
+	PyObject *context, *qp_context;
+	PyObject *keep; /* region, or a tuple of what the request uses */
+};
+
+struct queue {
+	struct object base; /* struct ndx_cq */
+	struct request *requests;
+};
+
+struct region {
+	struct object base; /* struct ndx_mr */
+	Py_buffer buffer;
+	bool exported;
+};
+
+struct pair {
+	struct object base; /* struct ndx_qp */
+	PyObject *receive_cq, *initiator_cq, *context;
+};
+
+struct connector {
+	struct object base; /* struct ndx_connector */
+	PyObject *qp;
+};
+
+struct listener {
+	struct object base; /* struct ndx_listener */
+};
+
+/** An overlapped operation. In flight, its object and its port hold a reference. */
+struct operation {
+	PyObject ob_base;
+	struct ndx_overlapped ov;
+	struct object *owner; /* NULL: not in flight, or known to be complete */
+	struct operation *next, **link;
+	PyObject *port, *keep;
+	bool queued; /* the port has not returned it yet */
+	struct operation *next_queued, **link_queued;
+	const char *what;
+};
+
+/** What the module has. It exists once: the extension refuses a second interpreter. */
+struct pyndx {
+	PyObject *enums[PYTHON_ENUMS];
+	PyObject *statuses[64]; /* at [-status + 1] */
+	PyObject *make_error;
+	PyTypeObject *object_type, *operation_type, *port_type, *adapter_type, *queue_type,
+		*region_type, *pair_type, *connector_type, *listener_type, *result_type,
+		*frame_type, *receiver_type, *sender_type, *reassembly_type, *framework_type,
+		*variant_type, *session_type, *server_type;
+	struct object *objects;
+	bool loaded, used, forked, ended;
+};
+extern struct pyndx pyndx;
+
+/* ---- error.c ---- */
+
+/** Raise ndx.Error or a subclass; returns NULL. An empty text: the status' own text. */
+PyObject *pyndx_raise(enum ndx_status status, const char *text, int native);
+/** For a call that has just failed on this thread. */
+PyObject *pyndx_raise_last(enum ndx_status status);
+/** Name of ndx/_errors.py: raise that exception with @p text; returns NULL. */
+PyObject *pyndx_raise_named(const char *name, const char *text);
+/** The member of an enum; a new reference. A value that the enum lacks becomes an int. */
+PyObject *pyndx_enum(enum python_enum which, long value);
+PyObject *pyndx_status(enum ndx_status status);
+/** None for NDX_OK, else raises. */
+PyObject *pyndx_done(enum ndx_status status);
+/** May this process use the library? If not, raises. */
+bool pyndx_usable(void);
+int pyndx_add_errors(PyObject *module);
+
+/* ---- value.c ---- */
+
+/** A time limit. */
+struct deadline {
+	bool never;
+	uint64_t end_ns;
+};
+/** Seconds as int or float, or None for no limit; false: raised. */
+bool pyndx_deadline(PyObject *timeout, struct deadline *out);
+/** The next slice in milliseconds; 0: the time is over. */
+uint32_t pyndx_slice(const struct deadline *deadline);
+/** What is left in milliseconds; NDX_INFINITE for no limit. */
+uint32_t pyndx_left(const struct deadline *deadline);
+/** ("10.0.0.1", 7471), ("fe80::1", 7471, 0, 2) or "10.0.0.1:7471"; false: raised. */
+bool pyndx_address(PyObject *object, struct sockaddr_storage *out, socklen_t *length);
+/** As the module socket has addresses; None for AF_UNSPEC. */
+PyObject *pyndx_from_address(const struct sockaddr_storage *address);
+/** A text of the library that free() releases; takes the text. */
+PyObject *pyndx_take_text(char *text);
+/** Put @p value into @p dict under @p name, and drop it; false: raised. */
+bool pyndx_put(PyObject *dict, const char *name, PyObject *value);
+/** An unsigned int up to @p most from an attribute of a call; false: raised. */
+bool pyndx_number(PyObject *object, const char *name, uint64_t most, uint64_t *out);
+/** True if the object is an instance of the type; else raises TypeError. */
+bool pyndx_is(PyObject *object, PyTypeObject *type, const char *name);
+
+/** Add a type, derived from @p base; NULL: from object. */
+int pyndx_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **out);
+
+/* ---- object.c ---- */
+
+/** A new object without handle; NULL: raised. */
+struct object *object_new(PyTypeObject *type, const struct kind *kind);
+/** The object has its handle now. */
+void object_open(struct object *self, void *handle);
+/** Begin a call; false: closed or forked, and raised. */
+bool object_enter(struct object *self);
+void object_leave(struct object *self);
+/** Close now, or with the last call in progress. */
+void object_close(struct object *self);
+/** The handle went to another object: forget it. */
+void *object_take(struct object *self);
+int pyndx_add_objects(PyObject *module);
+
+/* ---- operation.c ---- */
+
+/** A new operation, to be started. @p port: None or a port; NULL: raised. */
+struct operation *operation_new(PyObject *port, const char *what);
+/** After the starting call: takes @p operation; returns it, or raises. @p keep may be NULL. */
+PyObject *operation_started(struct operation *operation, struct object *owner, PyObject *keep,
+                            enum ndx_status status);
+/** All operations of a closed object are complete. */
+void operation_end_all(struct object *owner);
+int pyndx_add_operations(PyObject *module);
+
+/* ---- the rest, a file each ---- */
+int pyndx_add_adapters(PyObject *module);
+int pyndx_add_regions(PyObject *module);
+int pyndx_add_queues(PyObject *module);
+int pyndx_add_pairs(PyObject *module);
+int pyndx_add_connectors(PyObject *module);
+int pyndx_add_listeners(PyObject *module);
+
+/** Record of a request; NULL: raised. Takes @p keep, also on failure. */
+struct request *request_new(struct queue *queue, PyObject *qp_context, PyObject *keep,
+                            PyObject *context);
+void request_free(struct request *request);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues, and the records of posted requests. */
+#include "pyndx.h"
+
+#define BATCH 64
+
+static struct queue *as_queue(PyObject *self)
+{
+	return (struct queue *)self;
+}
+
+/* ---- requests ---- */
+
+struct request *request_new(struct queue *queue, PyObject *qp_context, PyObject *keep,
+                            PyObject *context)
+{
+	struct request *r = PyMem_Malloc(sizeof(*r));
+
+	if (r == NULL) {
+		Py_DECREF(keep);
+		PyErr_NoMemory();
+		return NULL;
+	}
+	Py_INCREF(context);
+	Py_INCREF(qp_context);
+	r->context = context;
+	r->qp_context = qp_context;
+	r->keep = keep;
+	r->next = queue->requests;
+	r->link = &queue->requests;
+	if (r->next != NULL)
+		r->next->link = &r->next;
+	queue->requests = r;
+	return r;
+}
+
+static void unlink_request(struct request *r)
+{
+	*r->link = r->next;
+	if (r->next != NULL)
+		r->next->link = r->link;
+}
+
+void request_free(struct request *r)
+{
+	unlink_request(r);
+	Py_DECREF(r->context);
+	Py_DECREF(r->keep);
+	Py_DECREF(r->qp_context);
+	PyMem_Free(r);
+}
+
+/* ---- the type ---- */
+
+static void close_handle(struct object *self)
+{
+	ndx_cq_close(self->handle);
+}
+
+/* No result can be taken any more. A device that still has such a request is kept from the memory
+ * by the close of the region. */
+static void drop(struct object *self)
+{
+	while (((struct queue *)self)->requests != NULL)
+		request_free(((struct queue *)self)->requests);
+}
+
+static const struct kind queue_kind = {
+	.name = "completion queue",
+	.rank = RANK_QUEUE,
+	.close = close_handle,
+	.drop = drop,
+};
+
+static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"adapter", "depth", NULL};
+	struct ndx_cq *handle = NULL;
+	struct ndx_cq_attr attr;
+	struct object *self;
+	PyObject *adapter;
+	enum ndx_status st;
+
+	ndx_cq_attr_init(&attr);
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|I:CompletionQueue", names, &adapter,
+	                                 &attr.depth) ||
+	    !pyndx_is(adapter, pyndx.adapter_type, "adapter"))
+		return NULL;
+	self = object_new(type, &queue_kind);
+	if (self == NULL || !object_enter((struct object *)adapter)) {
+		Py_XDECREF((PyObject *)self);
+		return NULL;
+	}
+	Py_BEGIN_ALLOW_THREADS;
+	st = ndx_cq_create(((struct object *)adapter)->handle, &attr, &handle);
+	Py_END_ALLOW_THREADS;
+	if (st == NDX_OK)
+		object_open(self, handle);
+	else
+		(void)pyndx_raise_last(st);
+	object_leave((struct object *)adapter);
+	if (st == NDX_OK)
+		return &self->ob_base;
+	Py_DECREF(&self->ob_base);
+	return NULL;
+}
+
+static PyObject *result_of(const struct ndx_result *result)
+{
+	struct request *r = result->request_context;
+	PyObject *item = PyStructSequence_New(pyndx.result_type);
+	PyObject *members[] = {
+		pyndx_status(result->status),
+		PyLong_FromUnsignedLong(result->bytes_transferred),
+		r != NULL ? r->context : Py_None,
+		pyndx_enum(PYTHON_REQUEST_TYPE, result->request_type),
+		(result->flags & NDX_RESULT_IMMEDIATE) != 0
+			? PyLong_FromUnsignedLong(result->immediate)
+			: Py_None,
+		PyBool_FromLong((result->flags & NDX_RESULT_SOLICITED) != 0),
+		PyBool_FromLong((result->flags & NDX_RESULT_WRITTEN) != 0),
+		PyLong_FromLong(result->native),
+		r != NULL ? r->qp_context : Py_None,
+	};
+	bool whole = item != NULL;
+
+	Py_INCREF(members[2]);
+	Py_INCREF(members[8]);
+	if (members[4] == Py_None)
+		Py_INCREF(Py_None);
+	for (Py_ssize_t i = 0; i < (Py_ssize_t)(sizeof(members) / sizeof(members[0])); i++) {
+		whole = whole && members[i] != NULL;
+		if (item != NULL)
+			PyStructSequence_SetItem(item, i, members[i]);
+		else
+			Py_XDECREF(members[i]);
+	}
+	if (r != NULL)
+		request_free(r);
+	if (!whole)
+		Py_CLEAR(item);
+	return item;
+}
+
+static PyObject *list_of(const struct ndx_result *results, size_t count)
+{
+	PyObject *list = PyList_New((Py_ssize_t)count);
+
+	for (size_t i = 0; i < count; i++) {
+		PyObject *item = result_of(&results[i]);
+
+		if (list == NULL)
+			Py_XDECREF(item);
+		else if (item == NULL || PyList_SetItem(list, (Py_ssize_t)i, item) != 0)
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+static bool batch(PyObject *args, PyObject *kwargs, unsigned *most)
+{
+	static char *names[] = {"count", NULL};
+
+	*most = BATCH;
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|I:results", names, most))
+		return false;
+	if (*most > BATCH)
+		*most = BATCH;
+	return true;
+}
+
+static PyObject *queue_results(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	struct ndx_result results[BATCH];
+	PyObject *list;
+	unsigned most;
+
+	if (!batch(args, kwargs, &most) || !object_enter((struct object *)self))
+		return NULL;
+	list = list_of(results, ndx_cq_get_results(((struct object *)self)->handle, results, most));
+	object_leave((struct object *)self);
+	return list;
+}
+
+static PyObject *queue_wait(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"timeout", "count", NULL};
+	struct ndx_result results[BATCH];
+	PyObject *timeout = Py_None;
+	PyObject *list = NULL;
+	struct deadline deadline;
+	enum ndx_status st = NDX_PENDING;
+	unsigned most = BATCH;
+	size_t got = 0;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OI:wait", names, &timeout, &most) ||
+	    !pyndx_deadline(timeout, &deadline) || !object_enter((struct object *)self))
+		return NULL;
+	if (most > BATCH)
+		most = BATCH;
+	while (st == NDX_PENDING && !as_queue(self)->base.closing) {
+		uint32_t slice = pyndx_slice(&deadline);
+
+		Py_BEGIN_ALLOW_THREADS;
+		st = ndx_cq_wait_results(((struct object *)self)->handle, results, most, slice,
+		                         &got);
+		Py_END_ALLOW_THREADS;
+		if (st != NDX_OK && st != NDX_PENDING) {
+			(void)pyndx_raise_last(st);
+			goto leave;
+		}
+		if (st == NDX_PENDING && PyErr_CheckSignals() != 0)
+			goto leave;
+		if (slice == 0)
+			break;
+	}
+	list = list_of(results, st == NDX_OK ? got : 0);
+leave:
+	object_leave((struct object *)self);
+	return list;
+}
+
+static PyObject *queue_fileno(PyObject *self, PyObject *unused)
+{
+	enum ndx_status st;
+	int fd = -1;
+
+	(void)unused;
+	if (!object_enter((struct object *)self))
+		return NULL;
+	st = ndx_cq_get_fd(((struct object *)self)->handle, &fd);
+	object_leave((struct object *)self);
+	return st == NDX_OK ? PyLong_FromLong(fd) : pyndx_raise_last(st);
+}
+
+static PyObject *queue_arm(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"solicited", NULL};
+	enum ndx_status st;
+	int solicited = 0;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:arm", names, &solicited) ||
+	    !object_enter((struct object *)self))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	st = ndx_cq_notify(((struct object *)self)->handle,
+	                   solicited ? NDX_CQ_NOTIFY_SOLICITED : NDX_CQ_NOTIFY_ANY, NULL);
+	Py_END_ALLOW_THREADS;
+	object_leave((struct object *)self);
+	return pyndx_done(st);
+}
+
+static PyObject *queue_resize(PyObject *self, PyObject *depth)
+{
+	enum ndx_status st;
+	uint64_t number;
+
+	if (!pyndx_number(depth, "depth", UINT32_MAX, &number) ||
+	    !object_enter((struct object *)self))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	st = ndx_cq_resize(((struct object *)self)->handle, (uint32_t)number);
+	Py_END_ALLOW_THREADS;
+	object_leave((struct object *)self);
+	return pyndx_done(st);
+}
+
+static int queue_traverse(PyObject *self, visitproc visit, void *arg)
+{
+	Py_VISIT(Py_TYPE(self));
+	for (struct request *r = as_queue(self)->requests; r != NULL; r = r->next) {
+		Py_VISIT(r->context);
+		Py_VISIT(r->keep);
+		Py_VISIT(r->qp_context);
+	}
+	return 0;
+}
+
+static int queue_clear(PyObject *self)
+{
+	object_close((struct object *)self);
+	return 0;
+}
+
+static PyMethodDef queue_methods[] = {
+	{"results", (PyCFunction)(void (*)(void))queue_results, METH_VARARGS | METH_KEYWORDS,
+         "results(count=64) -> list[Result]: results that are there, at most 64. Does not wait."},
+	{"_wait", (PyCFunction)(void (*)(void))queue_wait, METH_VARARGS | METH_KEYWORDS, NULL},
+	{"fileno", queue_fileno, METH_NOARGS,
+         "Descriptor for select and event loops: readable when a result has come after arm()."},
+	{"arm", (PyCFunction)(void (*)(void))queue_arm, METH_VARARGS | METH_KEYWORDS,
+         "arm(solicited=False): make the descriptor readable with the next result. Then take "
+         "results until there are none, because some may have come before."},
+	{"resize", queue_resize, METH_O,
+         "resize(depth): raises NotSupportedError without Capability.CQ_RESIZE."},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot queue_slots[] = {
+	{Py_tp_new, queue_new},
+	{Py_tp_methods, queue_methods},
+	{Py_tp_traverse, queue_traverse},
+	{Py_tp_clear, queue_clear},
+	{Py_tp_doc, "CompletionQueue(adapter, depth=64): results of the queue pairs that use it."},
+	{0, NULL},
+};
+
+static PyType_Spec queue_spec = {
+	.name = "ndx._ndx.CompletionQueue",
+	.basicsize = sizeof(struct queue),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+	.slots = queue_slots,
+};
+
+static PyStructSequence_Field result_fields[] = {
+	{"status", "ndx.Status"},
+	{"bytes", "receives: length of the message"},
+	{"context", "the context that the post was given"},
+	{"type", "ndx.RequestType"},
+	{"immediate", "the peer's immediate data; None: none came"},
+	{"solicited", "the peer's send asked for an event"},
+	{"written", "a write of the peer; the receive's own memory was not used"},
+	{"native", "the provider's code of a failure; 0: none"},
+	{"queue_pair", "the context of the queue pair; None for the failure of a silent request"},
+	{NULL, NULL},
+};
+
+static PyStructSequence_Desc result_desc = {
+	.name = "ndx.Result",
+	.doc = "One finished request.",
+	.fields = result_fields,
+	.n_in_sequence = 9,
+};
+
+int pyndx_add_queues(PyObject *module)
+{
+	pyndx.result_type = PyStructSequence_NewType(&result_desc);
+	if (pyndx.result_type == NULL || PyModule_AddType(module, pyndx.result_type) != 0)
+		return -1;
+	return pyndx_add_type(module, &queue_spec, pyndx.object_type, &pyndx.queue_type);
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the tests of the Python module share."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import ndx
+
+URIS = ["loop", "ofi:tcp?iface=lo"]
+PATIENCE = 30.0
+
+
+@pytest.fixture(params=URIS)
+def adapter(request: pytest.FixtureRequest) -> Iterator[ndx.Adapter]:
+    """An open adapter of each provider that needs no device."""
+    try:
+        opened = ndx.Adapter(request.param)
+    except ndx.NotFoundError:
+        pytest.skip(f"no provider for {request.param}")
+    with opened:
+        yield opened
+
+
+def local_address(adapter: ndx.Adapter) -> tuple[str, int]:
+    """An IPv4 address of the adapter, any port."""
+    return next((a[0], 0) for a in adapter.addresses() if len(a) == 2)
+
+
+def resident() -> int:
+    """Bytes of resident memory of this process."""
+    gc.collect()
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def grows_no_more(
+    step: Callable[[], object], rounds: int, most: int, warm: int | None = None
+) -> None:
+    """After so many rounds to warm up, further rounds take at most `most` bytes of resident
+    memory."""
+    for _ in range(rounds if warm is None else warm):
+        step()
+    before = resident()
+    for _ in range(rounds):
+        step()
+    grown = resident() - before
+    assert grown < most, f"{grown} bytes in {rounds} rounds"
+
+
+def python(code: str, *, timeout: float = 60.0, ok: bool = True) -> str:
+    """What another interpreter prints for this code."""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout, check=False
+    )
+    if ok:
+        assert ran.returncode == 0, ran.stderr
+    return ran.stdout + ran.stderr

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What happens to the process: fork, sub-interpreters, Ctrl-C, the end of the interpreter."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+from conftest import PATIENCE, local_address, python
+from pairs import unconnected
+
+import ndx
+
+
+def in_child(function: object) -> int:
+    """The exit code of a forked child that runs this function."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = function()  # type: ignore[operator]
+        finally:
+            os._exit(code)
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        threading.Event().wait(0.01)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return -1
+
+
+def test_a_forked_child_is_refused(adapter: ndx.Adapter) -> None:
+    end = unconnected(adapter)
+
+    def child() -> int:
+        refused = 0
+        for call in (
+            lambda: ndx.Adapter("loop"),
+            ndx.adapters,
+            adapter.query,
+            lambda: end.cq.wait(1),
+            lambda: end.qp.receive(end.region),
+        ):
+            try:
+                call()
+            except ndx.ForkedError as error:
+                refused += "spawn" in error.text
+        end.qp.close()
+        end.region.close()
+        adapter.close()
+        return 0 if refused == 5 else 1
+
+    assert in_child(child) == 0
+    end.qp.receive(end.region)
+
+
+def test_a_child_that_was_forked_before_the_first_call_is_not() -> None:
+    said = python(
+        "import os, ndx\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    ndx.Adapter('loop').close()\n"
+        "    os._exit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+    assert said.strip() == "7"
+
+
+def test_a_sub_interpreter_is_refused() -> None:
+    interpreters = pytest.importorskip("_xxsubinterpreters")
+    import_it = f"import sys; sys.path[:] = {sys.path!r}; import ndx"
+    new = interpreters.create()
+    with pytest.raises(interpreters.RunFailedError, match="main interpreter"):
+        interpreters.run_string(new, import_it)
+    interpreters.destroy(new)
+
+
+@pytest.mark.parametrize("wait", ["results", "request", "connect"])
+def test_ctrl_c_ends_a_wait(adapter: ndx.Adapter, wait: str) -> None:
+    end = unconnected(adapter)
+    with ndx.Listener(adapter, local_address(adapter)) as listener:
+        calls = {
+            "results": lambda: end.cq.wait(PATIENCE),
+            "request": lambda: listener.request(PATIENCE),
+            "connect": lambda: end.connector.connect(
+                end.qp, listener.address, timeout=PATIENCE
+            ),
+        }
+        begun = time.monotonic()
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            calls[wait]()
+        assert time.monotonic() - begun < PATIENCE / 2
+        timer.join()
+    assert end.qp.query()["state"] is ndx.QueuePairState.UNCONNECTED
+
+
+@pytest.mark.parametrize("uri", ["loop", "ofi:tcp?iface=lo"])
+def test_the_interpreter_ends_with_live_objects(uri: str) -> None:
+    said = python(
+        "import ndx, threading\n"
+        f"adapter = ndx.Adapter({uri!r})\n"
+        "host = next(a[0] for a in adapter.addresses() if len(a) == 2)\n"
+        "listener = ndx.Listener(adapter, (host, 0))\n"
+        "cqs = [ndx.CompletionQueue(adapter) for _ in range(2)]\n"
+        "qps = [ndx.QueuePair(adapter, cq) for cq in cqs]\n"
+        "region = adapter.register(bytearray(100))\n"
+        "qps[0].receive(region, context=qps)\n"
+        "thread = threading.Thread(target=lambda: globals().update(c=listener.accept(qps[1])))\n"
+        "thread.start()\n"
+        "connector = ndx.Connector(adapter)\n"
+        "connector.connect(qps[0], listener.address)\n"
+        "thread.join()\n"
+        "waiting = threading.Thread(target=cqs[1].wait, daemon=True)\n"
+        "waiting.start()\n"
+        "print('alive')\n"
+    )
+    assert said.strip() == "alive"
