@@ -195,3 +195,23 @@ class Listener(Object):
     def cancel(self) -> None: ...
     @property
     def address(self) -> Address: ...
+
+class Reassembly:
+    def __new__(
+        cls: type[_T],
+        classes: dict[str, type],
+        wanted: int,
+        max_bytes: int,
+        max_age_ns: int,
+        max_segments: int,
+        max_connections: int,
+        reorder_packets: int,
+        check_crc: bool,
+        /,
+    ) -> _T: ...
+    def _feed(
+        self, data: Any, time_ns: int, link_type: int, original: int, /
+    ) -> list[Any]: ...
+    def flush(self) -> list[Any]: ...
+    def stats(self) -> dict[str, Any]: ...
+    def close(self) -> None: ...
