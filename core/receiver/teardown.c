@@ -260,13 +260,14 @@ void receiver_left(struct ndx_receiver *r)
 	enum ndx_receiver_state state = NDX_RECEIVER_FAILED;
 	bool stopping;
 
-	pull_end(&r->pull, true);
 	pthread_mutex_lock(&r->lock);
 	stopping = r->state == NDX_RECEIVER_STOPPING;
 	if (r->cause.end == NDX_RECEIVER_END_GOODBYE)
 		state = NDX_RECEIVER_ENDED;
 	if (!stopping)
 		receiver_set_state(r, state);
+	/* After the state: a program whose pull has ended may reset the receiver at once. */
+	pull_end(&r->pull, true);
 	pthread_mutex_unlock(&r->lock);
 	if (stopping) {
 		state = NDX_RECEIVER_STOPPED;
