@@ -49,6 +49,9 @@ from ._enums import (
     LinkType,
     OrphanKind,
     QueuePairState,
+    ReceiverEnd,
+    ReceiverMode,
+    ReceiverState,
     RequestType,
     Role,
     Status,
@@ -71,22 +74,26 @@ from ._errors import (
     TimedOutError,
     UnreachableError,
 )
-from ._ndx import MemoryRegion, QueuePair, Result, version
+from ._ndx import Frame, MemoryRegion, QueuePair, Result, version
+from ._stream import ANY_CHANNEL, Batch, Cause, Receiver, Sender
 
 __version__ = version()
 
 __all__ = [
+    "ANY_CHANNEL",
     "AbortedError",
     "Access",
     "Adapter",
     "AdapterEntry",
     "AdapterInfo",
     "Address",
+    "Batch",
     "BusyError",
     "Call",
     "CanceledError",
     "Capability",
     "CaptureError",
+    "Cause",
     "Chunk",
     "ChunkKind",
     "ClosedError",
@@ -103,6 +110,7 @@ __all__ = [
     "Eviction",
     "EvictionReason",
     "ForkedError",
+    "Frame",
     "Hole",
     "HoleKind",
     "InvalidParameterError",
@@ -118,6 +126,10 @@ __all__ = [
     "QueuePair",
     "QueuePairState",
     "Reassembly",
+    "Receiver",
+    "ReceiverEnd",
+    "ReceiverMode",
+    "ReceiverState",
     "RefusedError",
     "Reply",
     "RequestType",
@@ -126,6 +138,7 @@ __all__ = [
     "Rpc",
     "RpcError",
     "Send",
+    "Sender",
     "StateError",
     "Status",
     "TimedOutError",

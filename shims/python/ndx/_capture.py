@@ -361,7 +361,7 @@ def _from(source: Source, link_type: int) -> Iterator[tuple[int, Any, int, int]]
     elif hasattr(source, "read"):
         yield from _pcap.packets(cast("IO[bytes]", source))
     else:
-        for time, data, *more in cast("Iterable[tuple[Any, ...]]", source):
+        for time, data, *more in source:
             time_ns = int(time * 1e9) if isinstance(time, float) else time
             yield (
                 time_ns,

@@ -19,16 +19,17 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
 from . import _ndx
 from ._adapter import Address
 from ._connection import READS_MOST
-from ._enums import DisconnectReason
-from ._errors import AbortedError, RefusedError
+from ._enums import DisconnectReason, Status
+from ._errors import AbortedError, CanceledError, RefusedError
+from ._stream import BaseReceiver, Batch
 
-__all__ = ["CompletionQueue", "Connector", "Listener"]
+__all__ = ["CompletionQueue", "Connector", "Listener", "Receiver"]
 
 _T = TypeVar("_T", bound="_ndx.Object")
 
@@ -208,3 +209,63 @@ class Listener(_Managed, _ndx.Listener):
                 raise
             else:
                 return connector
+
+
+class Receiver(BaseReceiver):
+    """Receiver(adapter=None, ...): as ndx.Receiver, to be awaited.
+
+        async with aio.Receiver("ofi:tcp?iface=lo") as receiver:
+            await receiver.connect(address)
+            async for frame in receiver:
+                with frame:
+                    ...
+    """
+
+    async def __aenter__(self) -> Receiver:
+        return self
+
+    async def __aexit__(self, *unused: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    async def connect(self, destination: Address | str, *, private_data: Any = b"") -> None:
+        """As ndx.Receiver.connect()."""
+        self.prepare()
+        with Connector(self.adapter) as connector:
+            await connector.connect(self.qp, destination, private_data=private_data)
+            self.start(connector)
+
+    async def accept(self, listener: Listener, *, private_data: Any = b"") -> None:
+        """As ndx.Receiver.accept()."""
+        self.prepare()
+        connector = await listener.accept(self.qp, private_data=private_data)
+        try:
+            self.start(connector)
+        finally:
+            connector.close()
+
+    async def pull(self, count: int = 64) -> Batch:
+        """At least one frame. Raises CanceledError when none is left and the receiver does not
+        run."""
+        while True:
+            frames = self._pull(count, 0)
+            if frames is None:
+                raise CanceledError(
+                    Status.CANCELED, f"the receiver does not run: {self.cause.text}"
+                )
+            if frames:
+                return Batch(frames)
+            await _readable(self.fileno())
+
+    async def __aiter__(self) -> AsyncIterator[_ndx.Frame]:
+        """As ndx.Receiver's iteration."""
+        while (frames := self._pull(16, 0)) is not None:
+            if not frames:
+                await _readable(self.fileno())
+            frames.reverse()
+            while frames:
+                yield frames.pop()
+        self.ended()
+
+    async def stop(self) -> None:
+        """As ndx.Receiver.stop(), in another thread, because it waits."""
+        await asyncio.to_thread(self._stop)

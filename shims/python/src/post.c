@@ -183,6 +183,11 @@ static PyObject *post(PyObject *self, struct post *p, PyObject *queue, post_fn *
 
 	if (!object_enter((struct object *)self))
 		return NULL;
+	if (queue == NULL) {
+		(void)pyndx_raise(NDX_E_INVALID_DEVICE_STATE,
+		                  "the queue pair belongs to a receiver or sender", 0);
+		goto leave;
+	}
 	if (!complete(p))
 		goto leave;
 	if (!p->silent) {

@@ -214,6 +214,9 @@ int pyndx_add_pairs(PyObject *module);
 int pyndx_add_connectors(PyObject *module);
 int pyndx_add_listeners(PyObject *module);
 int pyndx_add_reassemblies(PyObject *module);
+int pyndx_add_frames(PyObject *module);
+int pyndx_add_receivers(PyObject *module);
+int pyndx_add_senders(PyObject *module);
 
 /** Record of a request; NULL: raised. Takes @p keep, also on failure. */
 struct request *request_new(struct queue *queue, PyObject *qp_context, PyObject *keep,
