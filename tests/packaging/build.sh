@@ -71,6 +71,10 @@ for package in $names; do
 	mkdir -p "$stage/DEBIAN" "$stage/usr/share/doc/$package"
 	cp debian/copyright debian/changelog.gz debian/changelog.Debian.gz \
 		"$stage/usr/share/doc/$package/"
+	for script in postinst prerm; do
+		[ ! -f "$here/debian/$package.$script" ] ||
+			install -m 755 "$here/debian/$package.$script" "$stage/DEBIAN/$script"
+	done
 	if [ -f "$here/debian/$package.lintian-overrides" ]; then
 		mkdir -p "$stage/usr/share/lintian/overrides"
 		cp "$here/debian/$package.lintian-overrides" "$stage/usr/share/lintian/overrides/$package"

@@ -137,7 +137,7 @@ within() {
 }
 export NDX_PACKAGES="$packages" NDX_LONG="$long"
 mkdir "$packages/try"
-cp "$here/try.sh" "$src/samples/server.sh" "$src"/tests/checks/consumer*.c "$packages/try"
+cp "$here/try.sh" "$here/module.py" "$src/samples/server.sh" "$src"/tests/checks/consumer*.c "$packages/try"
 
 # needs PACKAGE...: of ours; what they depend on that is not ours
 needs() {
@@ -186,13 +186,13 @@ extend() {
 		fail 'the root cannot be made'
 	}
 }
-# picture: what is in the root, but what dpkg and ldconfig write for themselves
+# picture: what is in the root, but what dpkg, ldconfig and Python's own modules write for themselves
 picture() {
 	find "$root" -mindepth 1 \( -path "$root/var/log" -o -path "$root/var/lib/dpkg/triggers" \
 		-o -path "$root/var/lib/dpkg/updates" -o -path "$root/var/cache/ldconfig" \) -prune -o \
 		\( -type d -o -path "$root/var/lib/dpkg/info/*" \) -printf '%P %y %m %U %G\n' -o \
 		-printf '%P %y %m %U %G %s %T@ %l\n' |
-		grep -vE '^(var/lib/dpkg/(status|available|lock|diversions|statoverride|info/format)[^ ]*|etc/ld\.so\.cache) ' |
+		grep -vE '^(var/lib/dpkg/(status|available|lock|diversions|statoverride|info/format)[^ ]*|etc/ld\.so\.cache|usr/(lib/python3\.|share/python3/)[^ ]*__pycache__[^ ]*) ' |
 		sort
 }
 # purged: the packages that are installed, and nothing is left of them

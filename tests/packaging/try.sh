@@ -150,6 +150,9 @@ all)
 	grep ' usable$' "$work/said"
 	demo 'ofi:tcp?iface=lo'
 	say ndx-negotiate both 127.0.0.1:0 --adapter loop --variant example/three-round
+	say python3 -m ndx info
+	grep '^loop .* usable$' "$work/said"
+	say python3 /srv/try/module.py
 	for uri in loop 'ofi:tcp?iface=lo'; do
 		if [ "$LONG" -eq 1 ]; then
 			conformance "$uri" '*'

@@ -201,4 +201,4 @@ def test_objects_leave_no_memory_behind() -> None:
             with pytest.raises(ndx.ConnectionFailedError):
                 qp.send(region)
 
-        grows_no_more(step, 1000, 300_000)
+        grows_no_more(step, 1000, 50_000)

@@ -230,4 +230,4 @@ def test_reassembly_works_in_a_forked_child(capture: Path) -> None:
 
 def test_captures_leave_no_memory_behind(capture: Path) -> None:
     packets = list(ndx.packets(capture))
-    grows_no_more(lambda: list(ndx.reassemble(packets, events=ndx.EventType)), 30, 500_000)
+    grows_no_more(lambda: list(ndx.reassemble(packets, events=ndx.EventType)), 20, 100_000)

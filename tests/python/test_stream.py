@@ -443,9 +443,9 @@ def test_frames_leave_no_memory_behind() -> None:
                 with s.receiver.next(PATIENCE) as frame:
                     assert len(frame.data) == 1000
 
-        grows_no_more(step, 500, 300_000)
+        grows_no_more(step, 300, 100_000)
         s.close()
-        grows_no_more(lambda: Stream(adapter, on_frame=len).close(), 40, 1_500_000, warm=80)
+        grows_no_more(lambda: Stream(adapter, on_frame=len).close(), 40, 200_000)
 
 
 def test_the_interpreter_ends_while_frames_come() -> None:
