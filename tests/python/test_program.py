@@ -70,7 +70,7 @@ PAGE = (ROOT / "docs" / "python.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.S)
 
 
-@pytest.mark.parametrize("code, output", EXAMPLES, ids=["frames", "asyncio", "capture"])
+@pytest.mark.parametrize("code, output", EXAMPLES, ids=["frames", "asyncio", "capture", "negotiation"])
 def test_examples_of_the_page(code: str, output: str, tmp_path: Path) -> None:
     if "numpy" in code:
         pytest.importorskip("numpy")

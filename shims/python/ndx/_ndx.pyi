@@ -8,6 +8,7 @@ from ._enums import (
     ReceiverEnd,
     ReceiverState,
     RequestType,
+    SessionState,
     Status,
 )
 
@@ -337,3 +338,81 @@ class Sender(Object):
     def stats(self) -> dict[str, Any]: ...
     @property
     def qp(self) -> QueuePair: ...
+
+class Negotiation(Object):
+    def __new__(cls: type[_T]) -> _T: ...
+    def load(self, path: Any, /) -> None: ...
+    def discover(self, directory: str | None = None, /) -> int: ...
+    def unregister(self, name: str, /) -> None: ...
+    def _list(self) -> list[tuple[Any, ...]]: ...
+
+class Variant(Object):
+    def __new__(
+        cls: type[_T], negotiation: Negotiation, plugin: str, variant: str, settings: dict[str, str], /
+    ) -> _T: ...
+    @property
+    def plugin(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    def setting(self, name: str, /) -> str | None: ...
+
+class Session(Object):
+    def __new__(
+        cls: type[_T],
+        variant: Variant,
+        servers: tuple[str, ...],
+        *,
+        connector: Connector | None = None,
+        qp: QueuePair | None = None,
+        memory: MemoryRegion | None = None,
+        inbound_read_limit: int = ...,
+        outbound_read_limit: int = ...,
+        connect_timeout_ms: int = ...,
+        attempts: int = ...,
+        backoff_ms: int = ...,
+        backoff_most_ms: int = ...,
+        stage_timeout_ms: int = ...,
+        session_timeout_ms: int = ...,
+        max_message: int = ...,
+        max_rounds: int = ...,
+        max_history: int = ...,
+    ) -> _T: ...
+    def _start_connect(self, port: Port | None, /) -> Operation: ...
+    def _start_run(self, port: Port | None, /) -> Operation: ...
+    def _start_execute(self, stage: int, port: Port | None, /) -> Operation: ...
+    def cancel(self) -> None: ...
+    def agreement(self) -> dict[str, Any]: ...
+    def _error(self) -> tuple[Any, ...]: ...
+    def _history(self) -> list[tuple[Any, ...]]: ...
+    def snapshot(self) -> str: ...
+    @property
+    def state(self) -> SessionState: ...
+    @property
+    def id(self) -> int: ...
+    @property
+    def server(self) -> str: ...
+
+class Server(Object):
+    def __new__(
+        cls: type[_T],
+        address: str,
+        variants: tuple[Variant, ...],
+        *,
+        on_open: Any = None,
+        on_staged: Any = None,
+        on_closed: Any = None,
+        max_sessions: int = ...,
+        workers: int = ...,
+        workers_most: int = ...,
+        hello_timeout_ms: int = ...,
+        stage_timeout_ms: int = ...,
+        session_timeout_ms: int = ...,
+        plugin_warn_ms: int = ...,
+        max_message: int = ...,
+        max_rounds: int = ...,
+        max_history: int = ...,
+    ) -> _T: ...
+    def stats(self) -> dict[str, int]: ...
+    def snapshot(self) -> str: ...
+    @property
+    def address(self) -> Address: ...

@@ -25,11 +25,12 @@ from typing import Any, TypeVar
 from . import _ndx
 from ._adapter import Address
 from ._connection import READS_MOST
-from ._enums import DisconnectReason, Status
-from ._errors import AbortedError, CanceledError, RefusedError
+from ._enums import DisconnectReason, Stage, Status
+from ._errors import AbortedError, CanceledError, Error, RefusedError
+from ._negotiation import BaseSession
 from ._stream import BaseReceiver, Batch
 
-__all__ = ["CompletionQueue", "Connector", "Listener", "Receiver"]
+__all__ = ["CompletionQueue", "Connector", "Listener", "Receiver", "Session"]
 
 _T = TypeVar("_T", bound="_ndx.Object")
 
@@ -269,3 +270,32 @@ class Receiver(BaseReceiver):
     async def stop(self) -> None:
         """As ndx.Receiver.stop(), in another thread, because it waits."""
         await asyncio.to_thread(self._stop)
+
+
+class Session(BaseSession):
+    """Session(variant, servers, ...): as ndx.Session, to be awaited. Close it by
+    `async with`, which closes in another thread, because a plugin may have to be waited for."""
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(self, *unused: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    async def _await(self, start: Callable[[_ndx.Port], _ndx.Operation]) -> None:
+        try:
+            await _outcome(start, self.cancel)
+        except Error as error:
+            raise self.explained(error) from None
+
+    async def connect(self) -> None:
+        """As ndx.Session.connect()."""
+        await self._await(self._start_connect)
+
+    async def execute(self, stage: Stage) -> None:
+        """As ndx.Session.execute()."""
+        await self._await(lambda port: self._start_execute(stage, port))
+
+    async def run(self) -> None:
+        """As ndx.Session.run()."""
+        await self._await(self._start_run)

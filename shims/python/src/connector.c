@@ -310,9 +310,7 @@ static PyObject *connector_qp(PyObject *self, void *unused)
 
 static int connector_traverse(PyObject *self, visitproc visit, void *arg)
 {
-	Py_VISIT(Py_TYPE(self));
-	Py_VISIT(as_connector(self)->qp);
-	return 0;
+	return pyndx_visit(self, &as_connector(self)->qp, 1, visit, arg);
 }
 
 static int connector_clear(PyObject *self)

@@ -34,7 +34,8 @@ static bool from_hex(const char *name, const char *text, uint8_t *out, size_t si
 		int low = digit(text[2 * i + 1]);
 
 		good = high >= 0 && low >= 0;
-		out[i] = (uint8_t)(high << 4 | low);
+		if (good)
+			out[i] = (uint8_t)(16 * high + low);
 	}
 	if (!good)
 		PyErr_Format(PyExc_ValueError, "%s is not %zu bytes in hexadecimal", name, size);
@@ -189,6 +190,6 @@ bool description_from(PyObject *dict, struct ndx_peer_description *out)
 		PyErr_SetString(PyExc_ValueError, "stack is too long");
 		return false;
 	}
-	(void)strcpy(out->stack, stack);
+	memcpy(out->stack, stack, strlen(stack) + 1);
 	return address_from(dict, &out->address);
 }

@@ -18,11 +18,12 @@ static PyMethodDef functions[] = {
 static int module_exec(PyObject *module)
 {
 	int (*const add[])(PyObject *) = {
-		pyndx_add_errors,       pyndx_add_objects,    pyndx_add_operations,
-		pyndx_add_adapters,     pyndx_add_regions,    pyndx_add_queues,
-		pyndx_add_pairs,        pyndx_add_connectors, pyndx_add_listeners,
-		pyndx_add_reassemblies, pyndx_add_frames,     pyndx_add_receivers,
-		pyndx_add_senders,
+		pyndx_add_errors,       pyndx_add_objects,      pyndx_add_operations,
+		pyndx_add_adapters,     pyndx_add_regions,      pyndx_add_queues,
+		pyndx_add_pairs,        pyndx_add_connectors,   pyndx_add_listeners,
+		pyndx_add_reassemblies, pyndx_add_frames,       pyndx_add_receivers,
+		pyndx_add_senders,      pyndx_add_negotiations, pyndx_add_sessions,
+		pyndx_add_servers,
 	};
 
 	/* The library's threads call Python in the first interpreter, whose lock they take. */

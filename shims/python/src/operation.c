@@ -201,9 +201,7 @@ static PyObject *operation_native(PyObject *self, void *unused)
 
 static int operation_traverse(PyObject *self, visitproc visit, void *arg)
 {
-	Py_VISIT(Py_TYPE(self));
-	Py_VISIT(as_operation(self)->port);
-	return 0;
+	return pyndx_visit(self, &as_operation(self)->port, 1, visit, arg);
 }
 
 static int operation_clear(PyObject *self)
@@ -321,10 +319,12 @@ static PyObject *port_get(PyObject *self, PyObject *unused)
 
 static int port_traverse(PyObject *self, visitproc visit, void *arg)
 {
-	Py_VISIT(Py_TYPE(self));
-	for (struct operation *op = as_port(self)->queued; op != NULL; op = op->next_queued)
-		Py_VISIT(&op->ob_base);
-	return 0;
+	int rc = pyndx_visit(self, NULL, 0, visit, arg);
+
+	for (struct operation *op = as_port(self)->queued; rc == 0 && op != NULL;
+	     op = op->next_queued)
+		rc = visit(&op->ob_base, arg);
+	return rc;
 }
 
 /* No operation is in flight: the objects of those would hold them, and so the port. */

@@ -193,11 +193,10 @@ static PyObject *pair_query(PyObject *self, PyObject *unused)
 
 static int pair_traverse(PyObject *self, visitproc visit, void *arg)
 {
-	Py_VISIT(Py_TYPE(self));
-	Py_VISIT(as_pair(self)->receive_cq);
-	Py_VISIT(as_pair(self)->initiator_cq);
-	Py_VISIT(as_pair(self)->context);
-	return 0;
+	PyObject *const objects[] = {as_pair(self)->receive_cq, as_pair(self)->initiator_cq,
+	                             as_pair(self)->context};
+
+	return pyndx_visit(self, objects, 3, visit, arg);
 }
 
 static int pair_clear(PyObject *self)

@@ -177,6 +177,8 @@ bool pyndx_number(PyObject *object, const char *name, uint64_t most, uint64_t *o
 /** True if the object is an instance of the type; else raises TypeError. */
 bool pyndx_is(PyObject *object, PyTypeObject *type, const char *name);
 
+/** For tp_traverse: visit the type, and the objects that are not NULL. */
+int pyndx_visit(PyObject *self, PyObject *const *objects, size_t count, visitproc visit, void *arg);
 /** Add a type, derived from @p base; NULL: from object. */
 int pyndx_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **out);
 
@@ -217,6 +219,9 @@ int pyndx_add_reassemblies(PyObject *module);
 int pyndx_add_frames(PyObject *module);
 int pyndx_add_receivers(PyObject *module);
 int pyndx_add_senders(PyObject *module);
+int pyndx_add_negotiations(PyObject *module);
+int pyndx_add_sessions(PyObject *module);
+int pyndx_add_servers(PyObject *module);
 
 /** Record of a request; NULL: raised. Takes @p keep, also on failure. */
 struct request *request_new(struct queue *queue, PyObject *qp_context, PyObject *keep,

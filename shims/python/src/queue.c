@@ -267,13 +267,16 @@ static PyObject *queue_resize(PyObject *self, PyObject *depth)
 
 static int queue_traverse(PyObject *self, visitproc visit, void *arg)
 {
-	Py_VISIT(Py_TYPE(self));
-	for (struct request *r = as_queue(self)->requests; r != NULL; r = r->next) {
-		Py_VISIT(r->context);
-		Py_VISIT(r->keep);
-		Py_VISIT(r->qp_context);
+	int rc = pyndx_visit(self, NULL, 0, visit, arg);
+
+	for (struct request *r = as_queue(self)->requests; rc == 0 && r != NULL; r = r->next) {
+		rc = visit(r->context, arg);
+		if (rc == 0)
+			rc = visit(r->keep, arg);
+		if (rc == 0)
+			rc = visit(r->qp_context, arg);
 	}
-	return 0;
+	return rc;
 }
 
 static int queue_clear(PyObject *self)

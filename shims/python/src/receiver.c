@@ -416,13 +416,13 @@ static PyObject *receiver_fileno(PyObject *self, PyObject *unused)
 
 static int receiver_traverse(PyObject *self, visitproc visit, void *arg)
 {
-	struct receiver *r = as_receiver(self);
+	const struct receiver *r = as_receiver(self);
+	PyObject *objects[NDX_RECEIVER_CONSUMERS + 1];
 
-	Py_VISIT(Py_TYPE(self));
 	for (int i = 0; i < NDX_RECEIVER_CONSUMERS; i++)
-		Py_VISIT(r->consumers[i].function);
-	Py_VISIT(r->on_end);
-	return 0;
+		objects[i] = r->consumers[i].function;
+	objects[NDX_RECEIVER_CONSUMERS] = r->on_end;
+	return pyndx_visit(self, objects, NDX_RECEIVER_CONSUMERS + 1, visit, arg);
 }
 
 static int receiver_clear(PyObject *self)

@@ -92,7 +92,7 @@ static bool fill_address(const char *host, long port, long flow, long scope,
 	}
 	if (strlen(host) >= sizeof(name))
 		return bad_address(host);
-	(void)strcpy(name, host);
+	memcpy(name, host, strlen(host) + 1);
 	zone = strchr(name, '%');
 	if (zone != NULL) {
 		*zone++ = '\0';
@@ -228,6 +228,16 @@ bool pyndx_is(PyObject *object, PyTypeObject *type, const char *name)
 	if (is == 0)
 		PyErr_Format(PyExc_TypeError, "%s has the wrong type", name);
 	return is == 1;
+}
+
+int pyndx_visit(PyObject *self, PyObject *const *objects, size_t count, visitproc visit, void *arg)
+{
+	int rc = visit((PyObject *)Py_TYPE(self), arg);
+
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		if (objects[i] != NULL)
+			rc = visit(objects[i], arg);
+	return rc;
 }
 
 int pyndx_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **out)
