@@ -44,6 +44,10 @@ def grows_no_more(step: Callable[[], object], rounds: int, most: int) -> None:
     """Of at most ten times so many rounds, one takes less than `most` bytes of resident memory.
 
     Allocators keep what the first rounds have asked for; what leaks makes every time grow."""
+    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+        for _ in range(min(rounds, 100)):
+            step()
+        return  # it keeps freed memory, to find its use
     grown = []
     for _ in range(10):
         before = resident()

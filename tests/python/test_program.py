@@ -57,6 +57,22 @@ def test_recv_and_send() -> None:
     assert f"frames 500, bytes {500 * 4096}, lost 0" in said and "disconnected" in said
 
 
+def test_recv_from_the_program_in_c() -> None:
+    uri = "ofi:tcp?iface=lo"
+    send = TOOL.with_name("ndx-send")
+    with subprocess.Popen(
+        [*NDX, "recv", "--adapter", uri], stdout=subprocess.PIPE, text=True
+    ) as receiver:
+        assert receiver.stdout is not None
+        address = receiver.stdout.readline().removeprefix("listening on ").strip()
+        subprocess.run(
+            [send, address, "--adapter", uri, "--frames", "500"], check=True, timeout=60
+        )
+        said = receiver.stdout.read()
+        assert receiver.wait(60) == 0
+    assert f"frames 500, bytes {500 * 4096}, lost 0" in said
+
+
 def test_decode(tmp_path: Path) -> None:
     file = tmp_path / "a.pcap"
     calls = capture(file)

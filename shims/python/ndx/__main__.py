@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -42,13 +43,22 @@ def text_of(address: ndx.Address) -> str:
     return f"{host}:{address[1]}"
 
 
+def greeting(slot_size: int, slot_count: int) -> bytes:
+    """What ndx-send wants to hear from a receiver."""
+    return struct.pack(">8sIIIIQ", b"NDXfrm\0\1", 0, slot_size, slot_count, 0, 0)
+
+
 def recv(options: argparse.Namespace) -> int:
     """Receive frames until the sender disconnects."""
     with ndx.Adapter(options.adapter) as adapter:
         receiver = ndx.Receiver(adapter, slot_size=options.size, slot_count=options.slots)
         with receiver, ndx.Listener(adapter, options.listen or first_address(adapter)) as listener:
             print(f"listening on {text_of(listener.address)}", flush=True)
-            receiver.accept(listener, timeout=options.timeout)
+            receiver.accept(
+                listener,
+                private_data=greeting(options.size, options.slots),
+                timeout=options.timeout,
+            )
             begun = time.monotonic()
             frames = size = 0
             for batch in receiver.batches():
