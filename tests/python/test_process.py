@@ -124,3 +124,26 @@ def test_the_interpreter_ends_with_live_objects(uri: str) -> None:
         "print('alive')\n"
     )
     assert said.strip() == "alive"
+
+
+def test_the_peer_of_an_interpreter_that_ends_gets_a_goodbye(adapter: ndx.Adapter) -> None:
+    if adapter.query().provider == "loop":
+        pytest.skip("loop does not leave its process")
+    end = unconnected(adapter)
+    with ndx.Listener(adapter, local_address(adapter)) as listener:
+        taken: list[ndx.Connector] = []
+        thread = threading.Thread(
+            target=lambda: taken.append(listener.accept(end.qp, timeout=PATIENCE))
+        )
+        thread.start()
+        python(
+            "import ctypes, ndx\n"
+            f"adapter = ndx.Adapter({adapter.query().uri!r})\n"
+            "qp = ndx.QueuePair(adapter, ndx.CompletionQueue(adapter))\n"
+            "connector = ndx.Connector(adapter)\n"
+            f"connector.connect(qp, {listener.address!r})\n"
+            "for each in (qp, connector, adapter):\n"
+            "    ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))  # nothing drops them\n"
+        )
+        thread.join(PATIENCE)
+    assert taken[0].wait_disconnected(PATIENCE) is ndx.DisconnectReason.GRACEFUL
