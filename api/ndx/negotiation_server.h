@@ -146,6 +146,20 @@ struct ndx_negotiation_server_attr {
 	 */
 	const struct ndx_variant_grant *grants;
 	size_t grant_count;
+	/**
+	 * may: as `open` of the events, for a client that asks for several queue pairs at once.
+	 * Fill in @p count entries of @p list, which are 0 before; `connector`, `qp` and `memory`
+	 * of @p resources are not used. NULL: such clients are refused. `staged` and `closed` are
+	 * those of the events; the arguments are as there.
+	 */
+	enum ndx_status (*open_many)(void *arg, struct ndx_session *session, uint32_t count,
+	                             struct ndx_session_queue_pair *list,
+	                             struct ndx_session_resources *resources);
+	/**
+	 * Queue pairs of one session; a client that asks for more is refused. Each costs some 4 KiB
+	 * from the hello message on. 1 to NDX_SESSION_QUEUE_PAIRS_MOST. Default 64.
+	 */
+	uint32_t max_queue_pairs;
 };
 
 /** `size` of struct ndx_negotiation_server_attr in version 0.1; the smallest that is accepted. */

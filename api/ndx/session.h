@@ -54,6 +54,9 @@ struct ndx_session_error {
 	enum ndx_stage stage;               /**< stage of the failure */
 	uint32_t round;
 	char text[256]; /**< readable: what failed, where, and what to do */
+	/** 1: it is one queue pair of several that failed, the one with this index; else 0. */
+	uint32_t of_queue_pair;
+	uint32_t queue_pair;
 };
 
 /** `size` of struct ndx_session_error in version 0.1; the smallest that is accepted. */
@@ -103,6 +106,17 @@ struct ndx_history_entry {
 	void *reserved[4]; /**< NULL; room for later members */
 };
 
+/** Queue pairs of one session. */
+#define NDX_SESSION_QUEUE_PAIRS_MOST 1024u
+
+/** One of several queue pairs that a session connects. */
+struct ndx_session_queue_pair {
+	struct ndx_connector *connector; /**< as in the attributes, of this queue pair alone */
+	struct ndx_qp *qp;
+	struct ndx_memory_description memory; /**< memory for the peer; length 0: none */
+	void *reserved[2];                    /**< NULL; room for later members */
+};
+
 /** Attributes of a session. Call ndx_session_attr_init() first. Strings are copied. */
 struct ndx_session_attr {
 	size_t size; /**< set by ndx_session_attr_init() */
@@ -148,6 +162,18 @@ struct ndx_session_attr {
 	 * effect on the transport of a plugin. Default false.
 	 */
 	bool allow_plaintext;
+	/**
+	 * In place of `connector`, `qp` and `memory`, which are then 0: the queue pairs to connect,
+	 * 1 to NDX_SESSION_QUEUE_PAIRS_MOST. Both ends have the same number of them, and the queue
+	 * pair of an index here is connected to the one of the same index there. Two or more need a
+	 * plugin with NDX_PLUGIN_MANY, TCP, and a server that takes so many. Up to the end of stage
+	 * ready the session connects all of them or none: one that fails ends the session, and
+	 * connections that were made are disconnected. Afterwards each connection ends by itself,
+	 * by its connector, and the others go on. None can be added later. Read by
+	 * ndx_session_create() only.
+	 */
+	const struct ndx_session_queue_pair *queue_pairs;
+	size_t queue_pair_count;
 };
 
 /** `size` of struct ndx_session_attr in version 0.1; the smallest that is accepted. */
@@ -171,6 +197,8 @@ static inline void ndx_session_attr_init(struct ndx_session_attr *attr)
  *                                      large; ndx_last_error() names it
  * @retval NDX_E_INVALID_ADDRESS        the address of a server is malformed; ndx_last_error()
  *                                      quotes it
+ * @retval NDX_E_NOT_SUPPORTED          several queue pairs, and the variant takes one, or has a
+ *                                      transport of its plugin
  * @retval NDX_E_NOT_FOUND              there is no such file of `tls`
  * @retval NDX_E_INVALID_CONFIG         a file of `tls` is not what it has to be; ndx_last_error()
  *                                      names file and cause
@@ -327,7 +355,7 @@ enum ndx_session_state ndx_session_get_state(const struct ndx_session *session);
 const char *ndx_session_get_server(const struct ndx_session *session);
 
 /**
- * What was agreed in stage info.
+ * What was agreed in stage info; of several queue pairs, the first.
  *
  * @param[out] own, peer, agreed  each may be NULL
  * @retval NDX_E_INVALID_DEVICE_STATE stage info has not ended; nothing was written
@@ -336,6 +364,26 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *session,
                                           struct ndx_peer_description *own,
                                           struct ndx_peer_description *peer,
                                           struct ndx_agreement *agreed);
+
+/** How many queue pairs the session connects; 1 if it has none of NDX's. Any thread. */
+uint32_t ndx_session_get_queue_pair_count(const struct ndx_session *session);
+
+/**
+ * What was agreed in stage info for one queue pair.
+ *
+ * @param index               of the queue pair, below ndx_session_get_queue_pair_count()
+ * @param[out] own, peer, agreed  each may be NULL
+ *
+ * @retval NDX_E_INVALID_PARAMETER    session is NULL, or there is no such queue pair
+ * @retval NDX_E_INVALID_DEVICE_STATE stage info has not ended; nothing was written
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_session_get_queue_pair_agreement(const struct ndx_session *session,
+                                                     uint32_t index,
+                                                     struct ndx_peer_description *own,
+                                                     struct ndx_peer_description *peer,
+                                                     struct ndx_agreement *agreed);
 
 /**
  * Why the session failed; `status` is NDX_OK if it did not.

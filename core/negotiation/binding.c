@@ -8,10 +8,12 @@
 
 #include <ndx/spi/byteorder.h>
 
+/* A MAC of one of several queue pairs is none of a single queue pair. */
 static const char purpose[] = "ndx validate 1";
+static const char purpose_of_many[sizeof(purpose)] = "ndx validate 2";
 
 #define PAYLOAD_MOST 4096u
-#define INPUT_MOST (sizeof(purpose) + 2 + (size_t)2 * BINDING_DIGEST + PAYLOAD_MOST)
+#define INPUT_MOST (sizeof(purpose) + 2 + 2 + (size_t)2 * BINDING_DIGEST + PAYLOAD_MOST)
 
 void binding_begin(struct binding *b)
 {
@@ -48,9 +50,13 @@ static bool compute(const struct binding *b, enum ndx_role from, const struct fr
 
 	if (b->broken || f->length > PAYLOAD_MOST)
 		return false;
-	memcpy(input, purpose, sizeof(purpose));
+	memcpy(input, b->one_of_many ? purpose_of_many : purpose, sizeof(purpose));
 	input[used++] = from == NDX_ROLE_SERVER;
 	input[used++] = f->flags;
+	if (b->one_of_many) {
+		ndxp_put_be16(input + used, b->queue_pair);
+		used += 2;
+	}
 	memcpy(input + used, b->said, sizeof(b->said));
 	used += sizeof(b->said);
 	memcpy(input + used, payload, f->length);

@@ -20,6 +20,8 @@ struct binding {
 	bool bound;  /* the channel is of TLS, and `key` is the channel's */
 	bool broken; /* a computation has failed, so no MAC is right */
 	uint8_t key[BINDING_KEY];
+	bool one_of_many;    /* the queue pair is one of several of the session, ... */
+	uint16_t queue_pair; /* ... and which */
 	/* What each role has said in stage info, by enum ndx_role. */
 	uint8_t said[2][BINDING_DIGEST];
 };

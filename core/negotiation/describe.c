@@ -27,6 +27,16 @@ enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role 
 	return st;
 }
 
+bool describe_takes(const struct ndx_variant *variant, uint32_t count, char *why, size_t room)
+{
+	if (count == 1 || (variant->plugin->table->flags & NDX_PLUGIN_MANY) != 0)
+		return true;
+	(void)snprintf(why, room,
+	               "plugin \"%s\", variant \"%s\", takes one queue pair in a session, not %u",
+	               variant->plugin->name, variant->table->name, count);
+	return false;
+}
+
 /* An IPv6 socket has IPv4 addresses mapped. */
 static void unmap(struct sockaddr_storage *near)
 {

@@ -94,7 +94,12 @@ static void record(struct dialogue *x, enum ndx_history_kind kind, struct moved 
 	                                        .bytes = bytes.out,
 	                                        .bytes_in = bytes.in,
 	                                        .status = status};
+	char of_one[sizeof(entry.text)];
 
+	if (x->one_of_many) {
+		(void)snprintf(of_one, sizeof(of_one), "queue pair %u: %.70s", x->queue_pair, text);
+		text = of_one;
+	}
 	history_add(x->history, &entry, since_ns, text);
 }
 
@@ -103,7 +108,11 @@ size_t dialogue_error_frame(struct dialogue *x, uint8_t out[FRAME_HEADER + FRAME
 	struct frame_error e = {.layer = (uint8_t)x->error.layer,
 	                        .plugin_error = (uint8_t)x->error.plugin_error,
 	                        .status = x->error.status};
-	struct frame f = {.type = FRAME_ERROR, .stage = x->error.stage, .round = x->error.round};
+	struct frame f = {.type = FRAME_ERROR,
+	                  .stage = x->error.stage,
+	                  .round = x->error.round,
+	                  .numbered = x->error.of_queue_pair != 0,
+	                  .queue_pair = (uint16_t)x->error.queue_pair};
 
 	(void)snprintf(e.text, sizeof(e.text), "%.200s", x->error.text);
 	f.length = frame_write_error(out + FRAME_HEADER, &e);
@@ -188,12 +197,14 @@ static void end_stage(struct dialogue *x)
 		}
 		x->agreement_known = true;
 	}
+	x->finished = (int)x->view.stage;
+	x->next = DIALOGUE_IDLE;
+	if (x->one_of_many)
+		return;
 	record(x, NDX_HISTORY_STAGE, none, NDX_OK, x->stage_ns, frame_stage_name(x->view.stage));
 	log_debug("session %llu: stage %s has ended, %u rounds",
 	          (unsigned long long)x->view.session, frame_stage_name(x->view.stage),
 	          x->view.round + 1);
-	x->finished = (int)x->view.stage;
-	x->next = DIALOGUE_IDLE;
 }
 
 static enum ndx_status begin_session(struct dialogue *x, struct ndx_exchange_reply *reply)
@@ -245,6 +256,15 @@ static bool make_out(struct dialogue *x, size_t payload)
 	return x->out != NULL;
 }
 
+/* Many messages of one session may wait at the same time. */
+static void shrink_out(struct dialogue *x)
+{
+	uint8_t *shrunk = x->one_of_many ? realloc(x->out, x->out_length) : NULL;
+
+	if (shrunk != NULL)
+		x->out = shrunk;
+}
+
 static void drop_in(struct dialogue *x)
 {
 	free(x->in);
@@ -284,6 +304,7 @@ static void take_reply(struct dialogue *x, enum ndx_status st, struct ndx_exchan
 	frame_write_header(x->out, &f);
 	x->out_length = FRAME_HEADER + reply->length;
 	x->next = DIALOGUE_SEND;
+	shrink_out(x);
 }
 
 void dialogue_call(struct dialogue *x)
@@ -559,6 +580,8 @@ static void receive_error(struct dialogue *x, const struct frame *f)
 	}
 	(void)snprintf(text, sizeof(text), "the peer gave up: %s", e.text);
 	x->error.remote = true;
+	x->error.of_queue_pair = f->numbered;
+	x->error.queue_pair = f->queue_pair;
 	if (e.plugin_error <= NDX_PLUGIN_CONFIGURATION)
 		x->error.plugin_error = (enum ndx_plugin_error)e.plugin_error;
 	dialogue_fail(x,

@@ -37,11 +37,11 @@ struct dialogue_limits {
 struct dialogue {
 	struct ndx_exchange view; /* the plugin's view */
 	struct ndx_variant *variant;
-	void *session; /* the plugin's state */
-	struct history *history;
-	uint64_t stage_ns; /* when the current stage began */
-	uint8_t *in;       /* the message of the peer's plugin, from receive to call */
-	uint8_t *out;      /* a frame, from call to sent */
+	void *session;           /* the plugin's state */
+	struct history *history; /* NULL: none */
+	uint64_t stage_ns;       /* when the current stage began */
+	uint8_t *in;             /* the message of the peer's plugin, from receive to call */
+	uint8_t *out;            /* a frame, from call to sent */
 	size_t out_length;
 	uint32_t in_length;
 	uint32_t peer_round; /* of the next DATA frame */
@@ -53,6 +53,8 @@ struct dialogue {
 	struct ndx_peer_description peer;
 	struct ndx_agreement agreed;
 	struct binding binding; /* of the queue pair to the channel; set by the driver */
+	bool one_of_many;       /* of a session of several queue pairs, ... */
+	uint16_t queue_pair;    /* ... and which */
 	bool begun;
 	bool agreement_known;
 	bool own_completed;

@@ -42,6 +42,8 @@ static void on_qp_done(void *arg)
 	struct driver *d = &s->driver;
 
 	d->connecting = false;
+	if (d->lane != NULL && d->many->lane_stopped(s))
+		return;
 	d->returned_qp = d->phase != DRIVER_QP; /* the transport is being replaced */
 	if (!d->returned_qp && driver_take_qp(s))
 		driver_go(s);
@@ -49,7 +51,7 @@ static void on_qp_done(void *arg)
 
 /* ---- the dialogue ---- */
 
-static bool receive(struct ndx_session *s)
+bool driver_receive(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 	struct frame f;
@@ -90,6 +92,8 @@ static bool active(struct ndx_session *s)
 	if (s->dialogue.next != DIALOGUE_IDLE && role->cancelled != NULL && role->cancelled(s))
 		dialogue_fail(&s->dialogue, NDX_LAYER_TRANSPORT, NDX_E_CANCELED, false,
 		              "cancelled");
+	if (s->driver.many != NULL && s->driver.many->has_stage(s))
+		return s->driver.many->step(s);
 	switch (s->dialogue.next) {
 	case DIALOGUE_IDLE:
 		return role->idle(s);
@@ -105,7 +109,7 @@ static bool active(struct ndx_session *s)
 	case DIALOGUE_SEND:
 		return send_out(s);
 	case DIALOGUE_RECEIVE:
-		return receive(s);
+		return driver_receive(s);
 	case DIALOGUE_FAILED:
 		return role->failed(s);
 	case DIALOGUE_CLOSED:
@@ -120,6 +124,8 @@ static bool ending(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 
+	if (d->many != NULL && !d->many->flush(s))
+		return false;
 	if (d->last_length > 0) {
 		const enum driver_io io = driver_send(s, d->last_words, d->last_length);
 
@@ -130,6 +136,8 @@ static bool ending(struct ndx_session *s)
 		if ((io == IO_DONE || driver_tls_failed(s)) && d->role->drains)
 			driver_shut(s);
 	}
+	if (d->many != NULL && !d->many->stop(s, ending))
+		return false;
 	if (!d->role->drains || driver_drain(s) == IO_DONE)
 		d->role->ended(s);
 	return false;
@@ -148,6 +156,8 @@ void driver_go(struct ndx_session *s)
 				s); /* the peer's goodbye does not wait for the own one */
 			return;
 		}
+		if (d->many != NULL)
+			(void)d->many->flush(s);
 		switch (d->phase) {
 		case DRIVER_ROLE:
 			more = d->role->step(s);
@@ -222,6 +232,8 @@ void driver_end(struct ndx_session *s, ndxp_loop_fn *then)
 	driver_set_timer(s, UINT64_MAX);
 	driver_detach(s);
 	d->phase = DRIVER_CLOSING;
+	if (d->many != NULL)
+		d->many->close(s);
 	driver_oob_close(s);
 	/* Nothing posts a job of the session any more. */
 	d->last = (struct ndxp_job){.fn = then, .arg = s};

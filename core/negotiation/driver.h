@@ -18,6 +18,7 @@
 #include "tls.h"
 
 struct ndx_session;
+struct lane;
 
 enum driver_phase {
 	DRIVER_ROLE,    /* the role drives by `step` */
@@ -66,16 +67,42 @@ struct driver_role {
 /* A small frame, its header and the frame behind it take one read. */
 #define DRIVER_AHEAD 256u
 
+/* What a session of several queue pairs does in place of the driver, see many.h. */
+struct driver_many {
+	/* For the session: */
+	bool (*has_stage)(const struct ndx_session *s);
+	bool (*step)(struct ndx_session *s);
+	bool (*stop)(struct ndx_session *s, bool (*then)(struct ndx_session *s));
+	void (*close)(struct ndx_session *s);
+	bool (*flush)(struct ndx_session *s);
+	bool (*is_full)(struct ndx_session *s);
+	bool (*has_place)(const struct ndx_session *s, const struct frame *f, const char **why);
+	bool (*take)(struct ndx_session *s, const struct frame *f, const char **why);
+	bool (*has_oob)(const struct ndx_session *s);
+	bool (*oob_is_over)(const struct ndx_session *s);
+	void (*oob_lost)(struct ndx_session *s);
+	/* For a lane: */
+	bool (*lane_stopped)(struct ndx_session *s);
+	bool (*is_open)(const struct ndx_session *s);
+	enum driver_io (*read)(struct ndx_session *s, struct frame *f);
+	enum driver_io (*read_behind)(struct ndx_session *s, struct frame *f);
+	void (*consume)(struct ndx_session *s);
+	void (*consume_behind)(struct ndx_session *s);
+	enum driver_io (*send)(struct ndx_session *s, const uint8_t *bytes, size_t length);
+};
+
 struct driver {
 	const struct driver_role *role;
+	const struct driver_many *many; /* of a session of several queue pairs, and its lanes */
 	struct engine *engine;
 	enum driver_phase phase;
 	bool over; /* out of time, or stopped, while the pool or the queue pair has the session */
-	bool stopped;    /* ... because the server ends */
-	bool peer_left;  /* the proof was ended because the peer gave up, or is gone */
-	bool secured;    /* the handshake of `tls` has ended, and log and history say so */
-	uint64_t tls_ns; /* when it began */
-	int fd;          /* -1: none, or a stream */
+	bool stopped;      /* ... because the server ends */
+	bool peer_left;    /* the proof was ended because the peer gave up, or is gone */
+	bool secured;      /* the handshake of `tls` has ended, and log and history say so */
+	uint64_t tls_ns;   /* when it began */
+	int fd;            /* -1: none, or a stream */
+	struct lane *lane; /* one of several queue pairs, see many.h; NULL: a whole session */
 	struct link
 		*stream; /* the transport of a device's plugin; NULL: the socket `fd`, or none */
 	struct relay *relay; /* behind `fd` is another transport of a plugin; else NULL */
@@ -154,6 +181,8 @@ void driver_go(struct ndx_session *s);
 void driver_go_soon(struct ndx_session *s);
 /* The queue pair's call has returned. True: drive the session further. */
 bool driver_take_qp(struct ndx_session *s);
+/* Receive a frame for the dialogue. A result as that of a role's function. */
+bool driver_receive(struct ndx_session *s);
 /* Give the session to the pool: for the dialogue's next call. */
 void driver_call(struct ndx_session *s);
 
@@ -185,8 +214,14 @@ enum driver_io driver_read_frame(struct ndx_session *s, uint32_t most, struct fr
 bool driver_take_frame(struct ndx_session *s, struct frame *f, bool *more);
 /* While a frame waits: read the header of the frame after it. IO_BAD: that one has a payload. */
 enum driver_io driver_read_behind(struct ndx_session *s, struct frame *f);
-/* Remove the current frame. */
+/* Remove the current frame; the one behind it. */
 void driver_consume(struct ndx_session *s);
+void driver_consume_behind(struct ndx_session *s);
+/* Whether there is a socket; for one of several queue pairs, the session's. */
+bool driver_is_open(const struct ndx_session *s);
+/* As driver_send(), with a count of its own of what is sent. */
+enum driver_io driver_send_from(struct ndx_session *s, const uint8_t *bytes, size_t length,
+                                size_t *sent);
 enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t length);
 /* Nothing more is sent: tell the peer. */
 void driver_shut(struct ndx_session *s);
@@ -238,6 +273,10 @@ const char *driver_qp_late(const struct ndx_session *s, const char *text, char o
 
 /* ---- driver_oob.c; these do nothing for a session without a link ---- */
 
+/* Whether a connection uses the transport. */
+bool driver_has_oob(const struct ndx_session *s);
+/* The transport is lost for each connection that uses it. */
+void driver_oob_lost(struct ndx_session *s);
 /* Prepare before the queue pair connects. */
 enum ndx_status driver_oob_open(struct ndx_session *s);
 /* Send pending goodbyes and aborts, unless another frame is being sent. False: wait. */

@@ -224,24 +224,70 @@ static enum driver_io read_stream(struct ndx_session *s, uint32_t most, struct f
 
 /* ---- either ---- */
 
+/* Whether the frame is of one of several queue pairs, for its own dialogue. */
+static bool is_of_lane(const struct ndx_session *s, const struct frame *f)
+{
+	return f->numbered && f->type != FRAME_HELLO && (f->type != FRAME_ERROR || s->many == NULL);
+}
+
 enum driver_io driver_read_frame(struct ndx_session *s, uint32_t most, struct frame *f,
                                  const char **why)
 {
-	return s->driver.stream != NULL ? read_stream(s, most, f, why)
-	                                : read_into(&s->driver, &s->driver.in, most, f, why);
+	const struct driver_many *many = s->driver.many;
+	enum driver_io io;
+
+	if (s->driver.lane != NULL)
+		return many->read(s, f);
+	while (many == NULL || !many->is_full(s)) {
+		io = s->driver.stream != NULL ? read_stream(s, most, f, why)
+		                              : read_into(&s->driver, &s->driver.in, most, f, why);
+		if (io == IO_DONE && many != NULL && !many->has_place(s, f, why))
+			return IO_BAD;
+		if (io != IO_DONE || !is_of_lane(s, f))
+			return io;
+		if (many == NULL) {
+			*why = "a frame of one of several queue pairs; the session has one";
+			return IO_BAD;
+		}
+		if (!many->take(s, f, why))
+			return IO_BAD;
+		driver_consume(s);
+	}
+	return IO_WAIT;
+}
+
+bool driver_is_open(const struct ndx_session *s)
+{
+	return s->driver.lane != NULL ? s->driver.many->is_open(s) : s->driver.fd >= 0;
 }
 
 enum driver_io driver_read_behind(struct ndx_session *s, struct frame *f)
 {
 	const char *why;
 
+	if (s->driver.lane != NULL)
+		return s->driver.many->read_behind(s, f);
 	return read_into(&s->driver, &s->driver.behind, 0, f, &why);
+}
+
+void driver_consume_behind(struct ndx_session *s)
+{
+	if (s->driver.lane != NULL) {
+		s->driver.many->consume_behind(s);
+		return;
+	}
+	replay_received(&s->driver.replay, &s->driver.behind);
+	frame_reader_consume(&s->driver.behind);
 }
 
 void driver_consume(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 
+	if (d->lane != NULL) {
+		d->many->consume(s);
+		return;
+	}
 	replay_received(&d->replay, &d->in);
 	frame_reader_consume(&d->in);
 	if (d->behind.used == 0)
@@ -251,20 +297,16 @@ void driver_consume(struct ndx_session *s)
 	d->behind = (struct frame_reader){0};
 }
 
-enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t length)
+enum driver_io driver_send_from(struct ndx_session *s, const uint8_t *bytes, size_t length,
+                                size_t *sent)
 {
 	struct driver *d = &s->driver;
 	enum ndx_status st;
 
-	if (d->stream != NULL) {
-		d->io_bytes = bytes;
-		d->io_length = length;
-		return driver_block(s, send_slowly);
-	}
 	if (d->tls == NULL) {
-		st = base_socket_send(d->fd, bytes, length, &d->sent);
+		st = base_socket_send(d->fd, bytes, length, sent);
 	} else {
-		st = tls_send(d->tls, bytes, length, &d->sent);
+		st = tls_send(d->tls, bytes, length, sent);
 		driver_note_tls(d);
 	}
 	if (st == NDX_PENDING) {
@@ -275,8 +317,21 @@ enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t l
 	d->blocked_ns = 0;
 	if (st != NDX_OK)
 		return lose(d, st);
-	d->sent = 0;
+	*sent = 0;
 	return IO_DONE;
+}
+
+enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t length)
+{
+	struct driver *d = &s->driver;
+
+	if (d->lane != NULL)
+		return d->many->send(s, bytes, length);
+	if (d->stream == NULL)
+		return driver_send_from(s, bytes, length, &d->sent);
+	d->io_bytes = bytes;
+	d->io_length = length;
+	return driver_block(s, send_slowly);
 }
 
 void driver_shut(struct ndx_session *s)

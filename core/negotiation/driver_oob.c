@@ -4,6 +4,7 @@
  */
 #include <ndx/spi/log.h>
 #include "connection.h"
+#include "many.h"
 #include "session.h"
 
 /* The link's lock is held, on the adapter's control thread. */
@@ -40,6 +41,8 @@ enum ndx_status driver_oob_open(struct ndx_session *s)
 	if (d->oob == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "no memory for the queue pair's goodbye");
 	st = conn_oob_set_link(s->attr.connector, d->oob);
+	if (st == NDX_OK && d->lane != NULL)
+		d->lane->many->linked = true;
 	if (st == NDX_OK)
 		return NDX_OK;
 	oob_link_leave(d->oob, OOB_CARRIER);
@@ -70,7 +73,7 @@ bool driver_oob_send(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 
-	if (d->oob == NULL || d->fd < 0 || d->replay.paused)
+	if (d->oob == NULL || !driver_is_open(s) || d->replay.paused)
 		return true;
 	/* A frame of the session that is being sent comes first; its last frame ends this. */
 	while (d->oob_sending ||
@@ -94,9 +97,9 @@ bool driver_oob_send(struct ndx_session *s)
 
 /* While the dialogue does not read, a heartbeat means nothing, and must not keep a goodbye from
  * being read. */
-static bool is_heartbeat(const struct driver *d, const struct frame *f)
+static bool is_heartbeat(const struct ndx_session *s, const struct frame *f)
 {
-	return d->oob != NULL && f->type == FRAME_ALIVE;
+	return driver_has_oob(s) && f->type == FRAME_ALIVE;
 }
 
 /* Pass a goodbye or an abort on; false if the frame is none. */
@@ -125,10 +128,9 @@ static void receive_behind(struct ndx_session *s)
 
 	for (;;) {
 		io = driver_read_behind(s, &f);
-		if (io != IO_DONE || !(is_heartbeat(d, &f) || pass_on(d, &f)))
+		if (io != IO_DONE || !(is_heartbeat(s, &f) || pass_on(d, &f)))
 			break;
-		replay_received(&d->replay, &d->behind);
-		frame_reader_consume(&d->behind);
+		driver_consume_behind(s);
 	}
 	if (io == IO_LOST && !driver_drop_lost(s))
 		oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
@@ -140,27 +142,27 @@ void driver_oob_receive(struct ndx_session *s)
 	const char *why;
 	struct frame f;
 
-	while (d->oob != NULL && d->fd >= 0) {
+	while (driver_has_oob(s) && driver_is_open(s)) {
 		switch (driver_read_frame(s, s->dialogue.limits.max_message, &f, &why)) {
 		case IO_DONE:
 			if (driver_oob_handle(s, &f))
 				continue;
-			if (is_heartbeat(d, &f)) {
+			if (is_heartbeat(s, &f)) {
 				driver_consume(s);
 				continue;
 			}
 			/* The peer's session ends, and the connection with it. */
 			if (f.type == FRAME_SESSION_END || f.type == FRAME_ERROR)
-				oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
-			receive_behind(s);
+				driver_oob_lost(s);
+			if (d->oob != NULL)
+				receive_behind(s);
 			return;
 		case IO_LOST:
-			if (driver_drop_lost(s))
-				return;
-			oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
+			if (!driver_drop_lost(s))
+				driver_oob_lost(s);
 			return;
 		case IO_BAD:
-			oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
+			driver_oob_lost(s);
 			return;
 		case IO_WAIT:
 		default:
@@ -169,8 +171,25 @@ void driver_oob_receive(struct ndx_session *s)
 	}
 }
 
+bool driver_has_oob(const struct ndx_session *s)
+{
+	const struct driver *d = &s->driver;
+
+	return d->oob != NULL || (d->many != NULL && d->many->has_oob(s));
+}
+
+void driver_oob_lost(struct ndx_session *s)
+{
+	if (s->driver.oob != NULL)
+		oob_link_tell(s->driver.oob, OOB_CARRIER, OOB_LOST);
+	if (s->driver.many != NULL)
+		s->driver.many->oob_lost(s);
+}
+
 bool driver_oob_is_over(const struct ndx_session *s)
 {
+	if (s->many != NULL)
+		return s->driver.many->oob_is_over(s);
 	/* In this order: the connection says its last word before it ends. */
 	return __atomic_load_n(&s->driver.oob_ended, __ATOMIC_ACQUIRE) != 0 &&
 	       __atomic_load_n(&s->driver.oob_pending, __ATOMIC_ACQUIRE) == 0;

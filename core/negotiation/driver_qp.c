@@ -153,7 +153,7 @@ static void look_while_proving(struct ndx_session *s)
 	const char *why;
 	struct frame f;
 
-	while (d->fd >= 0 && d->stream == NULL && !d->peer_left) {
+	while (driver_is_open(s) && d->stream == NULL && !d->peer_left) {
 		enum driver_io io = driver_read_frame(s, s->dialogue.limits.max_message, &f, &why);
 
 		if (io == IO_DONE && driver_oob_handle(s, &f))
@@ -177,6 +177,8 @@ void driver_qp_look(struct ndx_session *s)
 	struct frame f;
 	const char *why;
 
+	if (s->many != NULL)
+		return; /* its lanes connect */
 	if (d->proving) {
 		look_while_proving(s);
 		return;
@@ -185,7 +187,7 @@ void driver_qp_look(struct ndx_session *s)
 		look_for_loss(s);
 		return;
 	}
-	while (d->fd >= 0) {
+	while (driver_is_open(s)) {
 		switch (driver_read_frame(s, s->dialogue.limits.max_message, &f, &why)) {
 		case IO_DONE:
 			if (f.type == FRAME_ALIVE) {

@@ -63,6 +63,7 @@ bool driver_can_replace(const struct ndx_session *s)
 {
 	if (s->driver.replay.on)
 		return driver_can_resume(s);
-	return s->driver.oob == NULL && s->attr.variant->table->ops->reset != NULL &&
+	return s->many == NULL && s->driver.oob == NULL &&
+	       s->attr.variant->table->ops->reset != NULL &&
 	       s->dialogue.view.stage != NDX_STAGE_VALIDATE;
 }

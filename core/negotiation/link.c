@@ -71,6 +71,13 @@ void link_keep_alive(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
+void link_no_delay(int fd)
+{
+	const int on = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 static enum ndx_status status_of(int error)
 {
 	switch (error) {
@@ -100,12 +107,11 @@ static enum ndx_status status_of(int error)
 enum ndx_status link_socket(const struct addrinfo *at, const char *address, int *out)
 {
 	const int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	const int on = 1;
 	int error;
 
 	if (fd < 0)
 		return fail(status_of(errno), errno, "server %.128s: no socket", address);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	link_no_delay(fd);
 	if (connect(fd, at->ai_addr, at->ai_addrlen) != 0 && errno != EINPROGRESS) {
 		error = errno;
 		ndxp_fd_close(fd);

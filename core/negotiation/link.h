@@ -19,6 +19,8 @@ bool link_address_valid(const char *address);
 
 /* Enable keepalive: a peer that is lost silently is detected after a minute without traffic. */
 void link_keep_alive(int fd);
+/* Send at once what is given to the socket. */
+void link_no_delay(int fd);
 /* Begin to connect a socket, without blocking; writable: the outcome is known. `address`: for the
  * failure's text. */
 enum ndx_status link_socket(const struct addrinfo *at, const char *address, int *out);

@@ -31,6 +31,7 @@ static const struct ndx_negotiation_server_attr attr_defaults = {
 	.max_waiting_per_address = 2048,
 	.max_sessions_per_principal = 1024,
 	.max_queue_pairs_per_principal = 1024,
+	.max_queue_pairs = 64,
 };
 
 void ndx_negotiation_server_attr_init_sized(struct ndx_negotiation_server_attr *attr, size_t size)
@@ -54,6 +55,8 @@ static enum ndx_status check_attr(const struct ndx_negotiation_server_attr *a)
 		fault = "workers must be 1 or more, at most workers_most, and that at most 256";
 	else if (a->max_message < MESSAGE_LEAST || a->max_message > FRAME_PAYLOAD_MAX)
 		fault = "max_message must be 512 to 1048576";
+	else if (a->max_queue_pairs == 0 || a->max_queue_pairs > NDX_SESSION_QUEUE_PAIRS_MOST)
+		fault = "max_queue_pairs must be 1 to 1024";
 	else if (a->hello_timeout_ms == 0 || a->stage_timeout_ms == 0 || a->session_timeout_ms == 0)
 		fault = "a time-out is 0";
 	else if (a->reserved != 0)

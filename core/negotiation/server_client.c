@@ -7,6 +7,7 @@
 #include <ndx/spi/log.h>
 #include <ndx/spi/sockaddr.h>
 #include "connection.h"
+#include "many.h"
 #include "server.h"
 
 #define FIRST_MESSAGE 512u
@@ -96,6 +97,11 @@ static bool stay(struct client *c)
 		c->rests_ns = ndxp_now_ns();
 		set_stage_timer(c);
 	}
+	if (s->many != NULL && s->many->asks_done && d->finished < NDX_STAGE_DONE) {
+		c->idle = false;
+		begin_stage(c, NDX_STAGE_DONE);
+		return true;
+	}
 	if (!driver_take_frame(s, &f, &more))
 		return more;
 	if (f.type == FRAME_DATA && f.stage == NDX_STAGE_DONE && d->finished < NDX_STAGE_DONE) {
@@ -179,7 +185,7 @@ static void on_closed(struct ndx_session *s)
  * link, the transport belongs to the session alone. */
 static bool is_finished(const struct ndx_session *s)
 {
-	if (s->driver.oob != NULL)
+	if (driver_has_oob(s))
 		return driver_oob_is_over(s);
 	return s->dialogue.finished == NDX_STAGE_DONE;
 }
@@ -230,7 +236,7 @@ static void on_timer(struct ndx_session *s)
 		break;
 	case DRIVER_QP:
 		s->driver.over = true;
-		conn_cancel_attempt(s->attr.connector);
+		many_cancel_attempts(s);
 		break;
 	case DRIVER_ENDING:
 		client_finish(c);

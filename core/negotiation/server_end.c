@@ -6,6 +6,7 @@
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include "connection.h"
+#include "many.h"
 #include "server.h"
 
 #define LAST_WORDS_MS 1000u
@@ -16,12 +17,20 @@ static void on_last(void *arg)
 	client_close_task(client_of(arg));
 }
 
+static bool finish_stopped(struct ndx_session *s)
+{
+	client_finish(client_of(s));
+	return false;
+}
+
 void client_finish(struct client *c)
 {
 	struct ndx_negotiation_server *server = c->server;
 	struct ndx_session *s = &c->session;
 	const bool failed = c->talking && s->dialogue.next == DIALOGUE_FAILED;
 
+	if (!many_stop(s, finish_stopped))
+		return;
 	server_pass(c);
 	budget_heard(server, &c->share);
 	ndxp_list_remove(&c->node);
@@ -125,9 +134,9 @@ void client_lost(struct client *c)
 		client_finish(c);
 		return;
 	}
-	if (resumes ||
-	    (!replays && !between && d->view.stage != NDX_STAGE_VALIDATE &&
-	     c->session.driver.oob == NULL && c->session.attr.variant->table->ops->reset != NULL)) {
+	if (resumes || (!replays && !between && d->view.stage != NDX_STAGE_VALIDATE &&
+	                c->session.many == NULL && c->session.driver.oob == NULL &&
+	                c->session.attr.variant->table->ops->reset != NULL)) {
 		await_transport(c);
 		return;
 	}
@@ -149,7 +158,7 @@ void client_stop(struct client *c)
 	case DRIVER_QP:
 		s->driver.over = true;
 		s->driver.stopped = true;
-		conn_cancel_attempt(s->attr.connector);
+		many_cancel_attempts(s);
 		break;
 	case DRIVER_CLOSING:
 		break;

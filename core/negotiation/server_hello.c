@@ -5,6 +5,7 @@
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
+#include "many.h"
 #include "server.h"
 #include "suggest.h"
 
@@ -50,7 +51,8 @@ static bool send_welcome(struct client *c, uint8_t flags)
 	if (driver_send(&c->session, bytes, sizeof(bytes)) != IO_DONE)
 		return false;
 	history_add_hello(&c->session.history, c->session.dialogue.view.stage, FRAME_WELCOME_SIZE,
-	                  FRAME_HELLO_SIZE, ndxp_now_ns());
+	                  c->session.many != NULL ? FRAME_HELLO_SIZE_MAX : FRAME_HELLO_SIZE,
+	                  ndxp_now_ns());
 	return true;
 }
 
@@ -61,6 +63,8 @@ static bool may_resume(const struct client *c)
 	const struct ndx_session *s = &c->session;
 	const struct driver *d = &s->driver;
 
+	if (s->many != NULL)
+		return false;
 	if (d->replay.on)
 		return !d->over && driver_can_resume(s) &&
 		       (d->phase == DRIVER_ORPHAN || d->phase == DRIVER_ACTIVE ||
@@ -178,17 +182,50 @@ static bool refuse_other(struct client *c, const struct client *owner)
 	              "the session to go on with is of another identity");
 }
 
+/* Whether the server's program and the variant take so many queue pairs in one session. */
+static bool takes(const struct ndx_negotiation_server *server, const struct ndx_variant *variant,
+                  uint32_t count, char *why, size_t room)
+{
+	const struct ndx_negotiation_server_attr *a = &server->attr;
+
+	if (count == 1)
+		return true;
+	if (a->open_many == NULL || a->max_queue_pairs == 1)
+		(void)snprintf(why, room,
+		               "the client asks for %u queue pairs, the server's program takes one "
+		               "in a session",
+		               count);
+	else if (count > a->max_queue_pairs)
+		(void)snprintf(
+			why, room,
+			"the client asks for %u queue pairs, this server takes %u at most in "
+			"a session",
+			count, a->max_queue_pairs);
+	else
+		return describe_takes(variant, count, why, room);
+	return false;
+}
+
 static bool begin_session(struct client *c, struct ndx_variant *variant,
                           const struct frame_hello *hello, bool replays)
 {
 	const struct dialogue_limits limits = {c->server->attr.max_message,
 	                                       c->server->attr.max_rounds};
+	struct many *many = hello->queue_pairs > 1 ? many_alloc(hello->queue_pairs) : NULL;
 	struct dialogue *d = &c->session.dialogue;
+
+	if (hello->queue_pairs > 1 && many == NULL)
+		return client_fail(c, NDX_E_NO_MEMORY, "no memory for so many queue pairs");
 
 	c->session.attr.variant = variant;
 	memcpy(c->session.cookie, hello->session, sizeof(c->session.cookie));
 	dialogue_init(d, variant, NDX_ROLE_SERVER, c->session.id, &limits, &c->session.history);
 	dialogue_limit(d, hello->max_message);
+	if (many != NULL) {
+		many_init(&c->session, many);
+		/* Frames of many queue pairs follow each other without an answer between them. */
+		link_no_delay(c->session.driver.fd);
+	}
 	c->talking = true;
 	session_set_state(&c->session, NDX_SESSION_EXCHANGING);
 	if (!driver_bind(&c->session))
@@ -197,6 +234,7 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 	c->session.driver.phase = DRIVER_ACTIVE;
 	/* What TLS has bound to its connection cannot go on over another one. */
 	replay_begin(&c->session.driver.replay, replays && c->session.driver.tls == NULL &&
+	                                                many == NULL &&
 	                                                variant->table->ops->reset != NULL);
 	if (!send_welcome(c, 0))
 		return client_fail(c, NDX_E_CONNECTION_ABORTED, "the client went away at once");
@@ -216,6 +254,8 @@ static bool admit(struct client *c, struct ndx_variant *variant, const struct fr
 		               ndx_variant_name(variant));
 		return refuse(c, &server->stats.refused_variants, NDX_E_NOT_SUPPORTED, why);
 	}
+	if (!takes(server, variant, hello->queue_pairs, why, sizeof(why)))
+		return refuse(c, NULL, NDX_E_NOT_SUPPORTED, why);
 	if (!budget_session(c, why))
 		return refuse(c, NULL, NDX_E_INSUFFICIENT_RESOURCES, why);
 	return begin_session(c, variant, hello, replays);

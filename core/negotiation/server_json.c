@@ -63,6 +63,7 @@ static json_t *limits_of(struct base_json *j, const struct ndx_negotiation_serve
 	base_json_number(j, to, "max_sessions_per_principal", a->max_sessions_per_principal);
 	base_json_number(j, to, "max_queue_pairs_per_principal", a->max_queue_pairs_per_principal);
 	base_json_number(j, to, "max_memory_per_principal", a->max_memory_per_principal);
+	base_json_number(j, to, "max_queue_pairs", a->max_queue_pairs);
 	return to;
 }
 
@@ -137,6 +138,7 @@ static json_t *session_of(struct base_json *j, const struct server_view *v)
 		base_json_put(j, to, "stage", json_null());
 	}
 	base_json_number(j, to, "round", v->round);
+	base_json_number(j, to, "queue_pairs", v->queue_pairs);
 	base_json_text(j, to, "state", ndx_session_state_name(v->state));
 	base_json_number(j, to, "age_us", v->age_ns / 1000);
 	base_json_text(j, to, "waits_for", server_wait_name(v->waits));

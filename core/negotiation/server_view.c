@@ -110,6 +110,7 @@ static void look_at(struct client *c, enum server_wait waits, uint64_t since_ns,
 		.variant = s->attr.variant,
 		.stage = s->dialogue.view.stage,
 		.state = ndx_session_get_state(s),
+		.queue_pairs = ndx_session_get_queue_pair_count(s),
 	};
 	v->round = s->driver.phase == DRIVER_POOL ? s->driver.called_round : s->dialogue.view.round;
 	v->agreed = ndx_session_get_agreement(s, NULL, NULL, &v->agreement) == NDX_OK;

@@ -32,6 +32,7 @@ struct server_view {
 	enum server_wait waits;
 	const struct ndx_variant *variant; /* NULL: before hello; the server holds it */
 	enum ndx_session_state state;
+	uint32_t queue_pairs;
 	enum ndx_stage stage;
 	uint32_t round;
 	struct history_totals totals;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions: create, run stages, close. */
+#include "many.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -78,6 +79,57 @@ static enum ndx_status check_attr(const struct ndx_session_attr *a)
 	return check_servers(a);
 }
 
+/* The queue pairs of the array: of several each has to have both objects. */
+static enum ndx_status check_queue_pairs(const struct ndx_session_attr *a)
+{
+	const char *fault = NULL;
+	char why[160];
+
+	if (a->queue_pairs == NULL && a->queue_pair_count == 0)
+		return NDX_OK;
+	if (a->queue_pairs == NULL || a->queue_pair_count == 0 ||
+	    a->queue_pair_count > NDX_SESSION_QUEUE_PAIRS_MOST)
+		fault = "queue_pairs and queue_pair_count, 1 to 1024, go together";
+	else if (a->connector != NULL || a->memory.length != 0)
+		fault = "connector, qp and memory are those of a single queue pair; queue_pairs is "
+			"given";
+	if (fault != NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_create: %s", fault);
+	for (size_t i = 0; i < a->queue_pair_count; i++)
+		if ((a->queue_pairs[i].connector == NULL) != (a->queue_pairs[i].qp == NULL))
+			return fail(NDX_E_INVALID_PARAMETER, 0,
+			            "ndx_session_create: queue pair %zu: connector and qp go "
+			            "together, one is missing",
+			            i);
+	if (!describe_takes(a->variant, (uint32_t)a->queue_pair_count, why, sizeof(why)))
+		return fail(NDX_E_NOT_SUPPORTED, 0, "ndx_session_create: %s", why);
+	if (a->queue_pair_count > 1 && variant_transport(a->variant) != NULL)
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "ndx_session_create: several queue pairs need TCP; the variant has a "
+		            "transport of its plugin");
+	return NDX_OK;
+}
+
+/* One queue pair of an array is a single one. NULL: out of memory, or *none. */
+static struct many *take_queue_pairs(struct ndx_session *s, bool *none)
+{
+	const struct ndx_session_queue_pair *list = s->attr.queue_pairs;
+	const uint32_t count = (uint32_t)s->attr.queue_pair_count;
+	struct many *m;
+
+	*none = count < 2;
+	s->attr.queue_pairs = NULL;
+	if (count == 1) {
+		s->attr.connector = list[0].connector;
+		s->attr.qp = list[0].qp;
+		s->attr.memory = list[0].memory;
+	}
+	m = count < 2 ? NULL : many_alloc(count);
+	for (uint32_t i = 0; m != NULL && i < count; i++)
+		many_set(m, i, &list[i]);
+	return m;
+}
+
 static enum ndx_status check_tls(const struct ndx_session_attr *a)
 {
 	if (a->tls == NULL || variant_transport(a->variant) == NULL)
@@ -126,7 +178,9 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	struct dialogue_limits limits;
 	struct engine *engine;
 	struct ndx_session *s;
+	struct many *many;
 	enum ndx_status st;
+	bool single;
 
 	if (attr == NULL || out == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_create: NULL argument");
@@ -135,6 +189,8 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 		st = check_attr(&own);
 	if (st == NDX_OK)
 		st = check_tls(&own);
+	if (st == NDX_OK)
+		st = check_queue_pairs(&own);
 	if (st != NDX_OK)
 		return st;
 	s = calloc(1, sizeof(*s));
@@ -145,7 +201,8 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	s->attr = own;
 	s->server = "";
 	limits = (struct dialogue_limits){own.max_message, own.max_rounds};
-	st = copy_servers(s);
+	many = take_queue_pairs(s, &single);
+	st = single || many != NULL ? copy_servers(s) : NDX_E_NO_MEMORY;
 	if (st == NDX_OK)
 		st = ndxp_random(s->cookie, sizeof(s->cookie));
 	if (st != NDX_OK)
@@ -166,6 +223,8 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	if (st != NDX_OK)
 		goto fail_relays;
 	dialogue_init(&s->dialogue, own.variant, NDX_ROLE_CLIENT, s->id, &limits, &s->history);
+	if (many != NULL)
+		many_init(s, many);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->call.turn, NULL);
 	s->begin = (struct ndxp_job){.fn = session_on_begin, .arg = s};
@@ -178,10 +237,12 @@ fail_engine: /* ndx_last_error() has the cause */
 	relay_group_put(s->relays);
 	tls_context_free(s->tls);
 	history_fini(&s->history);
+	many_free(many);
 	free_servers(s);
 	free(s);
 	return st;
 fail_memory:
+	many_free(many);
 	free_servers(s);
 	free(s);
 	return fail(st, 0, "ndx_session_create: %s", ndx_status_text(st));

@@ -45,7 +45,8 @@ struct reach {
 	struct lookup *lookup;
 	struct addrinfo *numbers;
 	const struct addrinfo *next;
-	uint8_t hello[FRAME_HEADER + FRAME_HELLO_SIZE];
+	uint8_t hello[FRAME_HEADER + FRAME_HELLO_SIZE_MAX];
+	size_t hello_length;
 	/* The latest failure: */
 	enum ndx_status status;
 	enum ndx_error_layer layer;
@@ -66,6 +67,8 @@ struct session_call {
 	enum ndx_status status;
 };
 
+struct many;
+
 struct ndx_session {
 	uint64_t id;
 	struct ndx_session_attr attr; /* `servers` are copies, stored behind `servers` below */
@@ -73,6 +76,7 @@ struct ndx_session {
 	struct history history;
 	struct dialogue dialogue;
 	struct driver driver;
+	struct many *many;  /* several queue pairs, see many.h; NULL: one */
 	uint8_t cookie[16]; /* identifies the session when its transport is replaced */
 	uint64_t deadline_ns;
 
@@ -148,6 +152,8 @@ enum ndx_status session_say_failure(struct ndx_session *s);
 /* describe.c: describe the own end for the peer; `near`: the own address that the peer reaches. */
 enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role role,
                              const struct sockaddr_storage *near, struct ndx_peer_description *own);
+/* describe.c: whether the variant takes `count` queue pairs; else `why` says why not. */
+bool describe_takes(const struct ndx_variant *variant, uint32_t count, char *why, size_t room);
 /* The own address of a connected socket; AF_UNSPEC if none. */
 void describe_near(int fd, struct sockaddr_storage *near);
 /* Why the connector's queue pair could not be connected, from its history; "" if unknown. */

@@ -8,6 +8,7 @@
 #include <ndx/spi/log.h>
 #include "base_ov.h"
 #include "connection.h"
+#include "many.h"
 #include "session.h"
 
 #define LAST_WORDS_MS 100u
@@ -20,11 +21,12 @@ void session_stop(void *arg)
 
 	driver_set_timer(s, UINT64_MAX);
 	s->closed = true;
-	s->parting = s->state == NDX_SESSION_CONNECTED && s->driver.oob != NULL;
+	s->parting = s->state == NDX_SESSION_CONNECTED && driver_has_oob(s);
 	if (s->state != NDX_SESSION_CONNECTED)
 		driver_detach(s); /* the connection that shares the transport breaks at once */
 	/* The plugin has the dialogue next. Goodbyes of the connection still pass. */
 	s->driver.phase = s->parting ? DRIVER_POOL : DRIVER_CLOSING;
+	many_set_phase(s, s->driver.phase);
 }
 
 /* On the pool: the session was closed in a callback, and nothing runs any more but the plugin's
@@ -83,14 +85,15 @@ static bool end_failed(struct ndx_session *s)
 {
 	const struct ndx_session_error *e = &s->dialogue.error;
 
+	if (!many_stop(s, end_failed))
+		return false;
 	s->driver.phase = DRIVER_CLOSING;
 	pthread_mutex_lock(&s->lock);
 	s->state = NDX_SESSION_FAILED;
 	s->error = *e;
 	pthread_mutex_unlock(&s->lock);
 	/* The connection that shares the transport fails with the session. */
-	if (s->driver.oob != NULL)
-		oob_link_tell(s->driver.oob, OOB_CARRIER, OOB_LOST);
+	driver_oob_lost(s);
 	if (e->status == NDX_E_CANCELED)
 		log_info("session %llu: cancelled", (unsigned long long)s->id);
 	complete(s, e->status);
@@ -124,12 +127,14 @@ static bool fail_stage(struct ndx_session *s, enum ndx_error_layer layer, enum n
 static bool fail_late(struct ndx_session *s)
 {
 	char late[DRIVER_LATE];
-	char text[160];
+	char lanes[160];
+	char text[240];
 
 	(void)snprintf(text, sizeof(text), "time is over (stage %u ms, session %u ms): %s",
 	               s->attr.stage_timeout_ms, s->attr.session_timeout_ms,
-	               s->dialogue.next == DIALOGUE_RECEIVE ? "nothing came from the peer"
-	                                                    : "the peer takes nothing");
+	               many_late(s, lanes, sizeof(lanes)) != NULL ? lanes
+	               : s->dialogue.next == DIALOGUE_RECEIVE     ? "nothing came from the peer"
+	                                                          : "the peer takes nothing");
 	return fail_stage(s, NDX_LAYER_FRAMEWORK, NDX_E_IO_TIMEOUT, driver_qp_late(s, text, late));
 }
 
@@ -221,6 +226,15 @@ static void on_work(struct ndx_session *s)
 			              "the plugin cannot begin anew");
 		return;
 	}
+	if (s->many != NULL) {
+		describe_near(s->driver.fd, &near);
+		if (!s->described)
+			st = many_describe(s, &near);
+		s->described = true;
+		if (st == NDX_OK)
+			many_work(s);
+		return;
+	}
 	if (!s->described) {
 		describe_near(s->driver.fd, &near);
 		st = describe_own(&s->attr, NDX_ROLE_CLIENT, &near, &x->own);
@@ -271,7 +285,7 @@ static void on_closed(struct ndx_session *s)
 {
 	dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_CONNECTION_ABORTED, false,
 	              "the peer ended the session in mid-stage");
-	(void)end_failed(s);
+	(void)on_failed(s);
 }
 
 /* ---- connecting ---- */
@@ -371,6 +385,7 @@ static void free_session(void *arg)
 	relay_group_put(s->relays);
 	tls_context_free(s->tls);
 	driver_fini(s);
+	many_free(s->many);
 	history_fini(&s->history);
 	(void)pthread_cond_destroy(&s->call.turn);
 	(void)pthread_mutex_destroy(&s->lock);
@@ -391,10 +406,12 @@ void session_release(void *arg)
 		finish(s);
 		return;
 	}
-	if (s->parting)
+	if (s->parting) {
 		s->driver.phase = DRIVER_ROLE;
-	else
+		many_set_phase(s, DRIVER_ROLE);
+	} else {
 		say_bye(s);
+	}
 	driver_go(s);
 }
 
@@ -475,7 +492,7 @@ static void on_timer(struct ndx_session *s)
 		break;
 	case DRIVER_QP:
 		s->driver.over = true;
-		conn_cancel_attempt(s->attr.connector);
+		many_cancel_attempts(s);
 		break;
 	case DRIVER_ENDING:
 		on_ended(s);
@@ -525,7 +542,7 @@ void session_on_cancel(void *arg)
 		more = true; /* the next step sees it */
 		break;
 	case DRIVER_QP:
-		conn_cancel_attempt(s->attr.connector);
+		many_cancel_attempts(s);
 		break;
 	case DRIVER_POOL: /* when the task returns */
 	case DRIVER_ORPHAN:

@@ -443,7 +443,7 @@ static bool close_stream(struct ndx_session *s)
 
 static bool send_hello(struct ndx_session *s)
 {
-	switch (driver_send(s, s->reach.hello, sizeof(s->reach.hello))) {
+	switch (driver_send(s, s->reach.hello, s->reach.hello_length)) {
 	case IO_DONE:
 		s->greeted = true;
 		s->reach.at = REACH_WELCOME;
@@ -459,7 +459,8 @@ static bool send_hello(struct ndx_session *s)
 
 static bool reached(struct ndx_session *s)
 {
-	history_add_hello(&s->history, s->dialogue.view.stage, FRAME_HELLO_SIZE, FRAME_WELCOME_SIZE,
+	history_add_hello(&s->history, s->dialogue.view.stage,
+	                  (uint32_t)(s->reach.hello_length - FRAME_HEADER), FRAME_WELCOME_SIZE,
 	                  s->reach.hello_ns);
 	record_attempt(s, NDX_OK);
 	s->reach.at = REACH_DONE;

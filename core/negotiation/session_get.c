@@ -2,6 +2,7 @@
 /* Calls that read a session. Any thread. */
 #include <ndx/spi/log.h>
 #include "base_struct.h"
+#include "many.h"
 #include "session.h"
 
 uint64_t ndx_session_get_id(const struct ndx_session *s)
@@ -39,16 +40,21 @@ const char *ndx_session_get_server(const struct ndx_session *s)
 	return server;
 }
 
-enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
-                                          struct ndx_peer_description *own,
-                                          struct ndx_peer_description *peer,
-                                          struct ndx_agreement *agreed)
+uint32_t ndx_session_get_queue_pair_count(const struct ndx_session *s)
+{
+	if (s == NULL)
+		return 0;
+	return s->many != NULL ? s->many->count : 1;
+}
+
+/* `x`: the session's, or that of one of its queue pairs. */
+static enum ndx_status copy_agreement(const struct ndx_session *s, const struct dialogue *x,
+                                      struct ndx_peer_description *own,
+                                      struct ndx_peer_description *peer,
+                                      struct ndx_agreement *agreed)
 {
 	bool known;
 
-	if (s == NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0,
-		            "ndx_session_get_agreement: session is NULL");
 	/* The agreement is written once, before `agreed` is set. */
 	pthread_mutex_lock(lock_of(s));
 	known = s->agreed;
@@ -62,12 +68,36 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
 		return NDX_E_INVALID_DEVICE_STATE;
 	}
 	if (own != NULL)
-		*own = s->dialogue.own;
+		*own = x->own;
 	if (peer != NULL)
-		*peer = s->dialogue.peer;
+		*peer = x->peer;
 	if (agreed != NULL)
-		*agreed = s->dialogue.agreed;
+		*agreed = x->agreed;
 	return NDX_OK;
+}
+
+enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
+                                          struct ndx_peer_description *own,
+                                          struct ndx_peer_description *peer,
+                                          struct ndx_agreement *agreed)
+{
+	if (s == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_session_get_agreement: session is NULL");
+	return copy_agreement(s, &s->dialogue, own, peer, agreed);
+}
+
+enum ndx_status ndx_session_get_queue_pair_agreement(const struct ndx_session *s, uint32_t index,
+                                                     struct ndx_peer_description *own,
+                                                     struct ndx_peer_description *peer,
+                                                     struct ndx_agreement *agreed)
+{
+	if (s == NULL || index >= ndx_session_get_queue_pair_count(s))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "ndx_session_get_queue_pair_agreement: there is no queue pair %u",
+		            index);
+	return copy_agreement(s, s->many != NULL ? &s->many->lanes[index].s.dialogue : &s->dialogue,
+	                      own, peer, agreed);
 }
 
 enum ndx_status ndx_session_get_error(const struct ndx_session *s, struct ndx_session_error *error)

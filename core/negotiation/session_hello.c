@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <ndx/spi/log.h>
+#include "many.h"
 #include "session.h"
 
 /* The transport itself has to end an attempt in time, and says why. */
@@ -14,7 +15,7 @@
  * over another one. */
 static bool can_replay(const struct ndx_session *s)
 {
-	return s->tls == NULL && s->driver.stream == NULL &&
+	return s->tls == NULL && s->driver.stream == NULL && s->many == NULL &&
 	       s->attr.variant->table->ops->reset != NULL;
 }
 
@@ -24,7 +25,8 @@ void session_write_hello(struct ndx_session *s)
 	struct frame f = {.type = FRAME_HELLO,
 	                  .flags = (uint8_t)((again ? FRAME_RESUMED : 0) |
 	                                     (can_replay(s) ? FRAME_REPLAYS : 0))};
-	struct frame_hello h = {.max_message = s->dialogue.limits.max_message};
+	struct frame_hello h = {.max_message = s->dialogue.limits.max_message,
+	                        .queue_pairs = s->many != NULL ? s->many->count : 1};
 	uint8_t *bytes = s->reach.hello;
 
 	memcpy(h.session, s->cookie, sizeof(h.session));
@@ -32,7 +34,9 @@ void session_write_hello(struct ndx_session *s)
 	(void)snprintf(h.variant, sizeof(h.variant), "%s", ndx_variant_name(s->attr.variant));
 	f.stage = s->reach.again ? s->dialogue.view.stage : NDX_STAGE_INFO;
 	f.round = s->reach.again ? replay_count(&s->driver.replay) : 0;
+	f.numbered = s->many != NULL;
 	f.length = frame_write_hello(bytes + FRAME_HEADER, &h);
+	s->reach.hello_length = FRAME_HEADER + f.length;
 	frame_write_header(bytes, &f);
 }
 
@@ -59,6 +63,9 @@ enum ndx_status session_take_welcome(struct ndx_session *s, const struct frame *
 	struct frame_error error;
 	const char *why;
 
+	if (f->type == FRAME_ERROR && frame_parse_error(f, &error, &why) &&
+	    many_is_unknown(s, error.text))
+		return fail(NDX_E_NOT_SUPPORTED, 0, "%s", many_unknown);
 	if (f->type == FRAME_ERROR && frame_parse_error(f, &error, &why))
 		return fail(is_lasting_word((uint32_t)error.status) ? (enum ndx_status)error.status
 		                                                    : NDX_E_CONNECTION_REFUSED,

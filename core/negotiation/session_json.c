@@ -21,6 +21,8 @@ static json_t *error_of(struct base_json *j, const struct ndx_session_error *e)
 	base_json_put(j, to, "remote", json_boolean(e->remote));
 	base_json_text(j, to, "stage", ndx_stage_name(e->stage));
 	base_json_number(j, to, "round", e->round);
+	if (e->of_queue_pair != 0)
+		base_json_number(j, to, "queue_pair", e->queue_pair);
 	base_json_text(j, to, "text", e->text);
 	return to;
 }
@@ -78,6 +80,7 @@ enum ndx_status ndx_session_snapshot(const struct ndx_session *s, char **json)
 	base_json_text(&j, root, "plugin", ndx_variant_plugin_name(s->attr.variant));
 	base_json_text(&j, root, "variant", ndx_variant_name(s->attr.variant));
 	base_json_text(&j, root, "server", ndx_session_get_server(s));
+	base_json_number(&j, root, "queue_pairs", ndx_session_get_queue_pair_count(s));
 	base_json_put(&j, root, "error", error_of(&j, &error));
 	base_json_put(&j, root, "agreed", agreement_of(&j, s));
 	base_json_number(&j, root, "dropped", dropped);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The state of a session, and what its end takes on any thread. */
+#include "many.h"
 #include "session.h"
 
 #include <ndx/spi/log.h>
@@ -35,6 +36,7 @@ void session_end_plugin(struct ndx_session *s, uint32_t bye_ms)
 		(void)link_send(&s->link, bytes, sizeof(bytes), ndxp_deadline(bye_ms));
 	}
 	dialogue_fini(&s->dialogue);
+	many_end_plugin(s);
 	link_fini(&s->link);
 	variant_put(variant);
 }

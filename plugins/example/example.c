@@ -314,6 +314,7 @@ const struct ndx_plugin ndx_plugin = {
 	.name = "example",
 	.version = "1.0",
 	.vendor = "NDX",
+	.flags = NDX_PLUGIN_MANY,
 	.initialize = initialize,
 	.finalize = finalize,
 	.list = variants,

@@ -234,6 +234,16 @@ static enum ndx_status call_session_get_agreement(struct scene *s)
 	return ndx_session_get_agreement(s->session, &own, &peer, &agreed);
 }
 
+static enum ndx_status call_session_get_queue_pair_agreement(struct scene *s)
+{
+	return ndx_session_get_queue_pair_agreement(s->session, 0, NULL, NULL, NULL);
+}
+
+static enum ndx_status call_session_get_queue_pair_count(struct scene *s)
+{
+	return ndx_session_get_queue_pair_count(s->session) == 1 ? NDX_OK : NDX_E_UNSUCCESSFUL;
+}
+
 static enum ndx_status call_session_get_error(struct scene *s)
 {
 	struct ndx_session_error error = {.size = sizeof(error)};
@@ -393,6 +403,9 @@ const struct row session_rows[] = {
 	{"ndx_session_get_error", call_session_get_error, NDX_OK, NDX_OK},
 	{"ndx_session_get_history", call_session_get_history, NDX_OK, NDX_OK},
 	{"ndx_session_get_id", call_session_get_id, NDX_OK, NDX_OK},
+	{"ndx_session_get_queue_pair_agreement", call_session_get_queue_pair_agreement,
+         NDX_E_INVALID_DEVICE_STATE, NDX_OK},
+	{"ndx_session_get_queue_pair_count", call_session_get_queue_pair_count, NDX_OK, NDX_OK},
 	{"ndx_session_get_server", call_session_get_server, NDX_OK, NDX_OK},
 	{"ndx_session_get_state", call_session_get_state, NDX_OK, NDX_OK},
 	{"ndx_session_snapshot", call_session_snapshot, NDX_OK, NDX_OK},

@@ -45,5 +45,6 @@ const struct ndx_plugin same_plugin = {.abi = NDX_PLUGIN_ABI,
                                        .name = "same",
                                        .version = "1",
                                        .vendor = "test",
+                                       .flags = NDX_PLUGIN_MANY,
                                        .list = &variant,
                                        .count = 1};

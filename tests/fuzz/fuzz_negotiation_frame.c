@@ -12,11 +12,12 @@ static void same_again(const struct frame *f, const uint8_t *data)
 
 	frame_write_header(header, f);
 	FUZZ_HOLDS(memcmp(header, data, sizeof(header)) == 0);
+	FUZZ_HOLDS(f->numbered ? f->queue_pair < FRAME_QUEUE_PAIRS_MAX : f->queue_pair == 0);
 }
 
 static void hello(const struct frame *f)
 {
-	uint8_t again[FRAME_HELLO_SIZE];
+	uint8_t again[FRAME_HELLO_SIZE_MAX];
 	struct frame_hello hello;
 	const char *why = NULL;
 
@@ -24,6 +25,7 @@ static void hello(const struct frame *f)
 		return;
 	FUZZ_HOLDS(frame_name_valid(hello.plugin) && frame_name_valid(hello.variant));
 	FUZZ_HOLDS(frame_write_hello(again, &hello) == f->length);
+	FUZZ_HOLDS(f->numbered == (hello.queue_pairs > 1) && hello.queue_pairs <= 1024);
 }
 
 static void error(const struct frame *f)

@@ -101,6 +101,12 @@ stays_at_home() {
 	grep -q 'will not connect to 10.9.0.2:7471 .* in plaintext' "$work/client.log"
 }
 
+# Two and 64 queue pairs by one session: each path is proved, each goodbye finds its connection.
+several_queue_pairs() {
+	timeout 60 ndx-conformance "$1" "$2" --filter 'negotiated.queue_pairs_[tme]*' \
+		>"$work/client.log" 2>&1 && grep -q '# 4 passed, 0 failed, 0 skipped' "$work/client.log"
+}
+
 moves_data 10.9.0.2:0
 verdict negotiate.moves_data $?
 moves_data '[fd09::2]:0'
@@ -120,6 +126,10 @@ families_differ
 verdict negotiate.families_differ $?
 answers
 verdict negotiate.requests_and_responses $?
+several_queue_pairs verbs:rxe0 verbs:rxe1
+verdict negotiate.several_queue_pairs $?
+several_queue_pairs 'ofi:verbs?iface=v0' 'ofi:verbs?iface=v1'
+verdict negotiate.libfabric_several_queue_pairs $?
 killed
 verdict negotiate.killed_server_is_an_abort $?
 verdicts_end

@@ -310,6 +310,12 @@ struct ndx_plugin_guests {
  * send nor answer a goodbye on a connection without a connection manager (NDX_NO_OOB_STREAM).
  */
 #define NDX_PLUGIN_DEVICE 0x2u
+/**
+ * A session of the plugin's variants may have several queue pairs. `begin`, the functions of the
+ * stages and `end` are then called for each queue pair as for a session of its own, one call at a
+ * time; the number of the session is the same. Without this flag such sessions are refused.
+ */
+#define NDX_PLUGIN_MANY 0x4u
 
 /** A plugin. Constant as long as it is registered. */
 struct ndx_plugin {

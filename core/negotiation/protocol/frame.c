@@ -44,6 +44,14 @@ const char *frame_stage_name(enum ndx_stage stage)
 	return i < sizeof(names) / sizeof(names[0]) ? names[i] : "?";
 }
 
+/* Whether a type may have the number of a queue pair. */
+static bool may_be_numbered(uint8_t type)
+{
+	return type == FRAME_HELLO || type == FRAME_DATA || type == FRAME_VALIDATE ||
+	       type == FRAME_ERROR || type == FRAME_GOODBYE || type == FRAME_ALIVE ||
+	       type == FRAME_PROOF;
+}
+
 /* Whether a type may have these flags and this stage. */
 static bool fits(uint8_t type, uint8_t stage, uint8_t flags, const char **why)
 {
@@ -67,6 +75,40 @@ static bool fits(uint8_t type, uint8_t stage, uint8_t flags, const char **why)
 	return false;
 }
 
+static const char *unknown_version(uint8_t version)
+{
+	static const char *const texts[] = {
+		"version 0 of the protocol; versions 1 and 2 are known here",
+		NULL,
+		NULL,
+		"version 3 of the protocol; versions 1 and 2 are known here",
+		"version 4 of the protocol; versions 1 and 2 are known here",
+	};
+	const size_t i = version;
+
+	return i < sizeof(texts) / sizeof(texts[0])
+	               ? texts[i]
+	               : "version 5 or later of the protocol; versions 1 and 2 are known here";
+}
+
+/* Bytes 12 to 15. */
+static bool take_number(const uint8_t *bytes, struct frame *frame, const char **why)
+{
+	const uint16_t number = ndxp_get_be16(bytes + 12);
+
+	frame->numbered = bytes[4] == FRAME_VERSION_NUMBERED;
+	frame->queue_pair = number;
+	if (ndxp_get_be16(bytes + 14) != 0 || (number != 0 && !frame->numbered))
+		*why = "reserved bytes are not zero";
+	else if (frame->numbered && !may_be_numbered(bytes[5]))
+		*why = "a type of frame that is of no queue pair has the number of one";
+	else if (number >= FRAME_QUEUE_PAIRS_MAX || (number != 0 && bytes[5] == FRAME_HELLO))
+		*why = "a queue pair that no session has";
+	else
+		return true;
+	return false;
+}
+
 enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t most,
                                struct frame *frame, size_t *used, const char **why)
 {
@@ -79,8 +121,8 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 		*why = "not a frame: the peer speaks another protocol";
 		return FRAME_BAD;
 	}
-	if (length > 4 && bytes[4] != FRAME_VERSION) {
-		*why = "another version of the protocol";
+	if (length > 4 && bytes[4] != FRAME_VERSION && bytes[4] != FRAME_VERSION_NUMBERED) {
+		*why = unknown_version(bytes[4]);
 		return FRAME_BAD;
 	}
 	*used = FRAME_HEADER;
@@ -89,10 +131,8 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 	if (!fits(bytes[5], bytes[6], bytes[7], why))
 		return FRAME_BAD;
 	payload = ndxp_get_be32(bytes + 16);
-	if (ndxp_get_be32(bytes + 12) != 0) {
-		*why = "reserved bytes are not zero";
+	if (!take_number(bytes, frame, why))
 		return FRAME_BAD;
-	}
 	if (payload > most || payload > FRAME_PAYLOAD_MAX) {
 		*why = "payload longer than the limit";
 		return FRAME_BAD;
@@ -112,12 +152,13 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame)
 {
 	ndxp_put_be32(out, FRAME_MAGIC);
-	out[4] = FRAME_VERSION;
+	out[4] = frame->numbered ? FRAME_VERSION_NUMBERED : FRAME_VERSION;
 	out[5] = (uint8_t)frame->type;
 	out[6] = (uint8_t)frame->stage;
 	out[7] = frame->flags;
 	ndxp_put_be32(out + 8, frame->round);
-	ndxp_put_be32(out + 12, 0);
+	ndxp_put_be16(out + 12, frame->numbered ? frame->queue_pair : 0);
+	ndxp_put_be16(out + 14, 0);
 	ndxp_put_be32(out + 16, frame->length);
 }
 
@@ -148,10 +189,15 @@ bool frame_parse_hello(const struct frame *f, struct frame_hello *out, const cha
 {
 	const uint8_t *p = f->payload;
 
-	if (!has_length(f, FRAME_HELLO_SIZE, why))
+	if (!has_length(f, f->numbered ? FRAME_HELLO_SIZE_MAX : FRAME_HELLO_SIZE, why))
 		return false;
 	memcpy(out->session, p, 16);
 	out->max_message = ndxp_get_be32(p + 16);
+	out->queue_pairs = f->numbered ? ndxp_get_be32(p + FRAME_HELLO_SIZE) : 1;
+	if (f->numbered && (out->queue_pairs < 2 || out->queue_pairs > FRAME_QUEUE_PAIRS_MAX)) {
+		*why = "a number of queue pairs that is not 2 to 1024";
+		return false;
+	}
 	if (take_name(p + 20, out->plugin) &&
 	    take_name(p + 20 + NDX_PLUGIN_NAME_MAX + 1, out->variant))
 		return true;
@@ -223,7 +269,7 @@ bool frame_parse_proof(const struct frame *f, struct frame_proof *out, const cha
 	return true;
 }
 
-uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hello *hello)
+uint32_t frame_write_hello(uint8_t *out, const struct frame_hello *hello)
 {
 	memset(out, 0, FRAME_HELLO_SIZE);
 	memcpy(out, hello->session, 16);
@@ -231,7 +277,10 @@ uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hel
 	memcpy(out + 20, hello->plugin, strnlen(hello->plugin, NDX_PLUGIN_NAME_MAX));
 	memcpy(out + 20 + NDX_PLUGIN_NAME_MAX + 1, hello->variant,
 	       strnlen(hello->variant, NDX_PLUGIN_NAME_MAX));
-	return FRAME_HELLO_SIZE;
+	if (hello->queue_pairs < 2)
+		return FRAME_HELLO_SIZE;
+	ndxp_put_be32(out + FRAME_HELLO_SIZE, hello->queue_pairs);
+	return FRAME_HELLO_SIZE_MAX;
 }
 
 uint32_t frame_write_welcome(uint8_t out[FRAME_WELCOME_SIZE], const struct frame_welcome *welcome)

@@ -17,6 +17,10 @@
 
 #define FRAME_MAGIC 0x4e44584eu /* "NDXN" */
 #define FRAME_VERSION 1u
+/* Of a frame that has the number of a queue pair. */
+#define FRAME_VERSION_NUMBERED 2u
+/* Queue pairs of one session. */
+#define FRAME_QUEUE_PAIRS_MAX 1024u
 #define FRAME_HEADER 20u
 /* An upper limit for every session, whatever its own limit is. */
 #define FRAME_PAYLOAD_MAX (1u << 20)
@@ -45,6 +49,8 @@ struct frame {
 	enum frame_type type;
 	enum ndx_stage stage;
 	uint8_t flags;
+	bool numbered;       /* version 2: the frame is of queue pair `queue_pair` ... */
+	uint16_t queue_pair; /* ... of a session of several; else 0 */
 	uint32_t round;
 	const uint8_t *payload; /* points into the parsed bytes */
 	uint32_t length;
@@ -57,7 +63,7 @@ enum frame_verdict {
 };
 
 /* Parse a frame at the start of `length` bytes. `most` is the longest accepted payload. Unknown
- * types, stages, flags and versions are BAD, because there is only one version yet. */
+ * types, stages, flags and versions are BAD. */
 enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t most,
                                struct frame *frame, size_t *used, const char **why);
 
@@ -75,10 +81,12 @@ const char *frame_stage_name(enum ndx_stage stage) NDX_PRIVATE(frame_stage_name)
 struct frame_hello {
 	uint8_t session[16]; /* random; identifies the session when its transport is replaced */
 	uint32_t max_message;
+	uint32_t queue_pairs; /* 2 or more: the frame is numbered */
 	char plugin[NDX_PLUGIN_NAME_MAX + 1];
 	char variant[NDX_PLUGIN_NAME_MAX + 1];
 };
 #define FRAME_HELLO_SIZE (16u + 4u + 2u * (NDX_PLUGIN_NAME_MAX + 1u))
+#define FRAME_HELLO_SIZE_MAX (FRAME_HELLO_SIZE + 4u)
 
 /* WELCOME */
 struct frame_welcome {
@@ -128,7 +136,7 @@ bool frame_parse_proof(const struct frame *f, struct frame_proof *out, const cha
 	NDX_PRIVATE(frame_parse_proof);
 bool frame_parse_validate(const struct frame *f, struct frame_validate *out, const char **why)
 	NDX_PRIVATE(frame_parse_validate);
-uint32_t frame_write_hello(uint8_t out[FRAME_HELLO_SIZE], const struct frame_hello *hello)
+uint32_t frame_write_hello(uint8_t *out, const struct frame_hello *hello)
 	NDX_PRIVATE(frame_write_hello);
 uint32_t frame_write_welcome(uint8_t out[FRAME_WELCOME_SIZE], const struct frame_welcome *welcome)
 	NDX_PRIVATE(frame_write_welcome);

@@ -52,6 +52,41 @@ static void the_mac_is_as_the_protocol_says(void **state)
 	assert_int_equal(b.key[1], 0);
 }
 
+/* The same of one of several queue pairs: computed so, too. */
+static void the_mac_of_one_of_several_covers_its_number(void **state)
+{
+	static const uint8_t expected[FRAME_MAC_SIZE] = {
+		0x3f, 0x1c, 0xdb, 0xb6, 0x5f, 0x70, 0xf2, 0x81, 0x28, 0xa5, 0xba,
+		0xe7, 0xe7, 0x25, 0xa2, 0xe6, 0xb1, 0xf7, 0x5e, 0x07, 0xcc, 0x38,
+		0x95, 0xb2, 0x6b, 0xbd, 0xa6, 0x3d, 0x5c, 0xc5, 0x83, 0xab};
+	struct binding b = {.bound = true, .one_of_many = true, .queue_pair = 0x0102};
+	struct frame f = {.type = FRAME_VALIDATE,
+	                  .stage = NDX_STAGE_VALIDATE,
+	                  .flags = FRAME_PROVES,
+	                  .length = FRAME_VALIDATE_SIZE};
+	uint8_t payload[FRAME_VALIDATE_SIZE + FRAME_MAC_SIZE];
+
+	(void)state;
+	for (unsigned i = 0; i < BINDING_KEY; i++)
+		b.key[i] = (uint8_t)i;
+	for (unsigned i = 0; i < FRAME_VALIDATE_SIZE; i++)
+		payload[i] = (uint8_t)(100 + i);
+	binding_begin(&b);
+	binding_add(&b, NDX_ROLE_CLIENT, "one", 3);
+	binding_add(&b, NDX_ROLE_SERVER, "two", 3);
+	binding_add(&b, NDX_ROLE_CLIENT, "", 0);
+	assert_true(binding_seal(&b, NDX_ROLE_CLIENT, &f, payload));
+	assert_memory_equal(payload + FRAME_VALIDATE_SIZE, expected, sizeof(expected));
+	f.payload = payload;
+	assert_null(binding_find_fault(&b, NDX_ROLE_CLIENT, &f));
+	b.queue_pair ^= 1;
+	assert_non_null(binding_find_fault(&b, NDX_ROLE_CLIENT, &f));
+	b.queue_pair ^= 0x0101;
+	assert_non_null(binding_find_fault(&b, NDX_ROLE_CLIENT, &f));
+	b.one_of_many = false;
+	assert_non_null(binding_find_fault(&b, NDX_ROLE_CLIENT, &f));
+}
+
 /* Dialogues whose ends have these keys, or none, go as far as stage validate. */
 static struct rig *run_with(void **state, int client, int server, unsigned seed)
 {
@@ -119,6 +154,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
 	const struct CMUnitTest tests[] = {
 		T(the_mac_is_as_the_protocol_says),
+		T(the_mac_of_one_of_several_covers_its_number),
 		T(ends_of_one_channel_agree),
 		T(ends_of_two_channels_do_not),
 	};

@@ -79,12 +79,19 @@ static void each_wrong_field_is_refused(void **state)
 		const char *why;
 	} cases[] = {
 		{0, 'n', "not a frame: the peer speaks another protocol"},
-		{4, 2, "another version of the protocol"},
+		{4, 0, "version 0 of the protocol; versions 1 and 2 are known here"},
+		{4, 3, "version 3 of the protocol; versions 1 and 2 are known here"},
+		{4, 4, "version 4 of the protocol; versions 1 and 2 are known here"},
+		{4, 5, "version 5 or later of the protocol; versions 1 and 2 are known here"},
+		{4, 255, "version 5 or later of the protocol; versions 1 and 2 are known here"},
 		{5, 0, "unknown type of frame"},
 		{5, FRAME_PROOF + 1, "unknown type of frame"},
 		{6, 4, "unknown stage"},
 		{7, 0x02, "unknown flag"},
 		{12, 1, "reserved bytes are not zero"},
+		{13, 1, "reserved bytes are not zero"},
+		{14, 1, "reserved bytes are not zero"},
+		{15, 1, "reserved bytes are not zero"},
 		{16, 1, "payload longer than the limit"},
 		{16, 0xff, "payload longer than the limit"},
 	};
@@ -102,6 +109,45 @@ static void each_wrong_field_is_refused(void **state)
 		                 FRAME_BAD);
 		assert_string_equal(why, cases[i].why);
 	}
+}
+
+/* Version 2: the number of a queue pair. */
+static void a_frame_may_be_of_one_queue_pair(void **state)
+{
+	static const uint16_t numbers[] = {0, 1, 255, 256, 1023};
+	uint8_t bytes[FRAME_HEADER];
+	const char *why = NULL;
+	struct frame f;
+	size_t used;
+
+	(void)state;
+	for (int type = FRAME_HELLO; type <= FRAME_PROOF; type++) {
+		const bool whole = type == FRAME_WELCOME || type == FRAME_SESSION_END;
+
+		for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+			const struct frame in = {.type = (enum frame_type)type,
+			                         .numbered = true,
+			                         .queue_pair = numbers[i]};
+			const bool good = !whole && (type != FRAME_HELLO || numbers[i] == 0);
+
+			frame_write_header(bytes, &in);
+			assert_int_equal(frame_parse(bytes, sizeof(bytes), MOST, &f, &used, &why),
+			                 good ? FRAME_WHOLE : FRAME_BAD);
+			if (!good)
+				continue;
+			assert_true(f.numbered);
+			assert_int_equal(f.queue_pair, numbers[i]);
+		}
+	}
+	(void)make(bytes, FRAME_DATA, 0);
+	bytes[4] = 2;
+	bytes[12] = 4; /* 1024 */
+	assert_int_equal(frame_parse(bytes, sizeof(bytes), MOST, &f, &used, &why), FRAME_BAD);
+	assert_string_equal(why, "a queue pair that no session has");
+	bytes[12] = 0;
+	bytes[15] = 1;
+	assert_int_equal(frame_parse(bytes, sizeof(bytes), MOST, &f, &used, &why), FRAME_BAD);
+	assert_string_equal(why, "reserved bytes are not zero");
 }
 
 static struct frame as_frame(const uint8_t *payload, uint32_t length)
@@ -136,6 +182,37 @@ static void hello_is_read_and_its_names_are_checked(void **state)
 	memset(bytes + 20, 'x', NDX_PLUGIN_NAME_MAX + 1); /* no end */
 	assert_false(frame_parse_hello(&f, &out, &why));
 	assert_string_equal(why, "malformed name of a plugin or variant");
+}
+
+static void hello_may_ask_for_several_queue_pairs(void **state)
+{
+	static const uint32_t wrong[] = {0, 1, 1025, UINT32_MAX};
+	struct frame_hello in = {
+		.max_message = 1234, .queue_pairs = 1024, .plugin = "a", .variant = "b"};
+	uint8_t bytes[FRAME_HELLO_SIZE_MAX];
+	struct frame_hello out;
+	const char *why = NULL;
+	struct frame f = as_frame(bytes, FRAME_HELLO_SIZE_MAX);
+
+	(void)state;
+	memset(in.session, 1, sizeof(in.session));
+	assert_int_equal(frame_write_hello(bytes, &in), FRAME_HELLO_SIZE_MAX);
+	assert_false(frame_parse_hello(&f, &out, &why)); /* of version 1 */
+	f.numbered = true;
+	assert_true(frame_parse_hello(&f, &out, &why));
+	assert_int_equal(out.queue_pairs, 1024);
+	f.length = FRAME_HELLO_SIZE;
+	assert_false(frame_parse_hello(&f, &out, &why));
+	f.numbered = false;
+	assert_true(frame_parse_hello(&f, &out, &why));
+	assert_int_equal(out.queue_pairs, 1);
+	f = as_frame(bytes, FRAME_HELLO_SIZE_MAX);
+	f.numbered = true;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		ndxp_put_be32(bytes + FRAME_HELLO_SIZE, wrong[i]);
+		assert_false(frame_parse_hello(&f, &out, &why));
+		assert_string_equal(why, "a number of queue pairs that is not 2 to 1024");
+	}
 }
 
 static void the_peers_words_are_made_printable(void **state)
@@ -211,6 +288,8 @@ int main(void)
 		cmocka_unit_test(every_beginning_of_a_frame_wants_more),
 		cmocka_unit_test(rubbish_is_known_by_its_first_byte),
 		cmocka_unit_test(each_wrong_field_is_refused),
+		cmocka_unit_test(a_frame_may_be_of_one_queue_pair),
+		cmocka_unit_test(hello_may_ask_for_several_queue_pairs),
 		cmocka_unit_test(hello_is_read_and_its_names_are_checked),
 		cmocka_unit_test(the_peers_words_are_made_printable),
 		cmocka_unit_test(the_other_payloads_have_one_length),

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A session of several queue pairs. Each queue pair has a lane: a session without a transport, with
+ * a dialogue and a driver of its own. The session's driver distributes the frames that come, and
+ * sends what the lanes queue; its own dialogue says which stage runs, and how the session fails.
+ *
+ * All functions do nothing for a session of one queue pair (`many` is NULL), unless stated
+ * otherwise. Loop thread, unless stated otherwise.
+ */
+#ifndef NEGOTIATION_MANY_H
+#define NEGOTIATION_MANY_H
+
+#include "session.h"
+
+/* A frame that waits for its lane. */
+struct lane_frame {
+	struct lane_frame *next;
+	struct frame f;
+	uint8_t payload[];
+};
+
+struct lane {
+	struct ndx_session s; /* what the driver sees */
+	struct many *many;
+	struct lane_frame *first; /* the frames that wait, oldest first */
+	struct lane_frame **end;
+	unsigned waiting; /* how many these are */
+	bool blocked;     /* waits for room in `out` */
+	struct lane *next_due;
+};
+
+struct many {
+	struct ndx_session *session;
+	uint32_t count;
+	uint32_t left;       /* lanes that have not ended the stage */
+	uint32_t connecting; /* lanes that still connect while `stopping` */
+	bool in_stage;
+	bool stopping;       /* nothing is begun any more */
+	bool linked;         /* connections use the transport for their goodbyes */
+	bool asks_done;      /* the peer has begun stage done */
+	bool paused;         /* too much waits: nothing is read */
+	struct lane *failed; /* the first lane that failed; NULL: none */
+	struct lane *due;    /* lanes whose plugin is to be called, ... */
+	struct lane **due_end;
+	struct lane *batch; /* ... and those that the task calls it for */
+	size_t waiting;     /* bytes of frames that wait */
+	uint8_t *out;
+	size_t out_room;
+	size_t out_length;
+	size_t out_sent;
+	enum driver_phase phase; /* before the stop; then `then` */
+	bool (*then)(struct ndx_session *s);
+	struct lane lanes[];
+};
+
+/* ---- many.c ---- */
+
+/* NULL: out of memory. Any thread. */
+struct many *many_alloc(uint32_t count);
+/* The session's driver and dialogue are ready. `late`: as in struct driver_role. Any thread. */
+void many_init(struct ndx_session *s, struct many *m);
+/* What a lane connects. Any thread, before the first stage. */
+void many_set(struct many *m, uint32_t index, const struct ndx_session_queue_pair *pair);
+/* Any thread, after the plugin's part has ended. */
+void many_free(struct many *m);
+
+/* Whether several queue pairs have a stage to go through; then many_step() drives it. */
+bool many_has_stage(const struct ndx_session *s);
+/* A result as that of a role's function. */
+bool many_step(struct ndx_session *s);
+/* On the pool: describe the own ends. `near`: see describe_own(). */
+enum ndx_status many_describe(struct ndx_session *s, const struct sockaddr_storage *near);
+/* On the pool: the calls of the plugin that are due. */
+void many_work(struct ndx_session *s);
+/* Any thread, the session has ended: the plugin's part. */
+void many_end_plugin(struct ndx_session *s);
+/* Give up what is in progress. False: not over yet; then `then` runs, and the session is driven
+ * further if that returns true. True also for a session of one queue pair. */
+bool many_stop(struct ndx_session *s, bool (*then)(struct ndx_session *s));
+/* A lane has connected, or not. True: the session stops, and that was handled. */
+bool many_lane_stopped(struct ndx_session *lane);
+/* Cancel connecting, of one queue pair, too. */
+void many_cancel_attempts(struct ndx_session *s);
+/* For all lanes: what they do after the last stage, and at the end. */
+void many_set_phase(struct ndx_session *s, enum driver_phase phase);
+void many_close(struct ndx_session *s);
+/* What a stage waits for that takes too long; NULL: one queue pair. */
+const char *many_late(const struct ndx_session *s, char *text, size_t room);
+
+/* Whether the server's refusal says that it speaks version 1 of the protocol only; then the text is
+ * many_unknown. */
+bool many_is_unknown(const struct ndx_session *s, const char *refusal);
+extern const char many_unknown[];
+
+/* ---- many_io.c ---- */
+
+/* Whether a frame may come without the number of a queue pair; with one, true. False: *why. */
+bool many_has_place(const struct ndx_session *s, const struct frame *f, const char **why);
+/* A frame for a lane; the frame is copied. False: *why. */
+bool many_take(struct ndx_session *s, const struct frame *f, const char **why);
+/* Nothing is to be read now: too many frames wait, or a stage has to end first. */
+bool many_is_full(struct ndx_session *s);
+/* Send what is queued. False: not all has been taken. */
+bool many_flush(struct ndx_session *s);
+/* The lane's channel; as the functions of the driver. */
+bool lane_is_open(const struct ndx_session *s);
+enum driver_io lane_read(struct ndx_session *s, struct frame *f);
+enum driver_io lane_read_behind(struct ndx_session *s, struct frame *f);
+void lane_consume(struct ndx_session *s);
+void lane_consume_behind(struct ndx_session *s);
+enum driver_io lane_send(struct ndx_session *s, const uint8_t *bytes, size_t length);
+/* Of all lanes, as the functions of driver_oob.c. */
+bool many_has_oob(const struct ndx_session *s);
+bool many_oob_is_over(const struct ndx_session *s);
+void many_oob_lost(struct ndx_session *s);
+/* Any thread. */
+void many_free_frames(struct many *m);
+
+#endif
