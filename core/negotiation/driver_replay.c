@@ -2,6 +2,7 @@
 /* A session whose transport broke goes on over another one: each end says how many frames it has
  * received, and the other end sends the later ones again. So the dialogue, the plugin and the queue
  * pair do not notice. Loop thread. */
+#include <ndx/spi/system.h>
 #include "session.h"
 
 bool driver_replay_send(struct ndx_session *s)
@@ -46,6 +47,7 @@ enum driver_io driver_say_ready(struct ndx_session *s)
 {
 	struct replay *r = &s->driver.replay;
 	const struct frame f = {.type = FRAME_ALIVE, .stage = NDX_STAGE_READY};
+	const struct ndx_history_entry entry = {.kind = NDX_HISTORY_SENT, .stage = NDX_STAGE_READY};
 	enum driver_io io;
 
 	if (!r->on || r->said_ready)
@@ -56,6 +58,7 @@ enum driver_io driver_say_ready(struct ndx_session *s)
 		return io;
 	r->said_ready = true;
 	replay_sent(r, r->ready, sizeof(r->ready));
+	history_add(&s->history, &entry, ndxp_now_ns(), frame_type_name(f.type));
 	return IO_DONE;
 }
 

@@ -47,6 +47,8 @@ static const struct step of_client[] = {
 	{NDX_HISTORY_SENT, NDX_STAGE_READY, 0, "data", 0, 0},
 	{NDX_HISTORY_RECEIVED, NDX_STAGE_READY, 0, "data", 0, 0},
 	{NDX_HISTORY_STAGE, NDX_STAGE_READY, 0, "ready", 0, 0},
+	{NDX_HISTORY_RECEIVED, NDX_STAGE_READY, 0, "alive", 0, 0}, /* the server's end of it */
+	{NDX_HISTORY_SENT, NDX_STAGE_READY, 0, "alive", 0, 0},
 	{NDX_HISTORY_CALL, NDX_STAGE_DONE, 0, "done", 0, 0},
 	{NDX_HISTORY_SENT, NDX_STAGE_DONE, 0, "data", 0, 0},
 	{NDX_HISTORY_RECEIVED, NDX_STAGE_DONE, 0, "data", 0, 0},
