@@ -225,11 +225,11 @@ enum ndx_status ndx_session_manager_close(struct ndx_session_manager *manager, u
 /**
  * Add a session, which begins at once, or when its turn comes.
  *
- * @param attr     as for ndx_session_create(); `connector`, `qp` and `memory` must be unset.
- *                 `attempts`, `backoff_ms` and `backoff_most_ms` are those of the manager instead;
- *                 one attempt asks each server once. The variant must be of the manager's
- * framework; the manager holds a reference. Strings of `servers` are copied; `tls`, and what it
- * names, must stay until the session is removed
+ * @param attr     as for ndx_session_create(); `connector`, `qp`, `memory` and `queue_pairs` must
+ *                 be unset. `attempts`, `backoff_ms` and `backoff_most_ms` are those of the
+ *                 manager instead; one attempt asks each server once. The variant must be of
+ *                 the manager's framework; the manager holds a reference. Strings of `servers`
+ *                 are copied; `tls`, and what it names, must stay until the session is removed
  * @param context  for the program
  * @param[out] id  number of the session in this manager; may be NULL
  *

@@ -2,6 +2,7 @@
 /* A session manager: create, add, list, close. */
 #include "manager.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -201,6 +202,15 @@ enum ndx_status ndx_session_manager_close(struct ndx_session_manager *manager, u
 
 /* ---- sessions ---- */
 
+/* Attributes of an older program end before these members. */
+static bool has_queue_pairs(const struct ndx_session_attr *attr)
+{
+	const size_t end = offsetof(struct ndx_session_attr, queue_pair_count) +
+	                   sizeof(attr->queue_pair_count);
+
+	return attr->size >= end && attr->queue_pair_count > 0;
+}
+
 static enum ndx_status check_session(const struct ndx_session_manager *manager,
                                      const struct ndx_session_attr *attr)
 {
@@ -216,6 +226,11 @@ static enum ndx_status check_session(const struct ndx_session_manager *manager,
 	if (attr->connector != NULL || attr->memory.length > 0)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "%s: connector, queue pair and memory come from the callback `provide`",
+		            call);
+	if (has_queue_pairs(attr))
+		return fail(NDX_E_INVALID_PARAMETER, 0,
+		            "%s: queue_pairs must be unset; a managed session has the queue pair "
+		            "that the callback `provide` gives",
 		            call);
 	if (attr->variant->plugin->negotiation != manager->attr.negotiation)
 		return fail(NDX_E_INVALID_PARAMETER, 0,

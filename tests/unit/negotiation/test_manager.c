@@ -25,6 +25,7 @@ static void arguments_are_checked(void **state)
 {
 	struct ndx_session_manager_attr attr;
 	struct ndx_session_manager *manager = NULL;
+	const struct ndx_session_queue_pair pair = {.connector = NULL};
 	struct ndx_session_attr session;
 	const char *address = "127.0.0.1:1";
 	struct site other;
@@ -61,6 +62,13 @@ static void arguments_are_checked(void **state)
 	                 NDX_E_INVALID_PARAMETER);
 	says("provide");
 	session.memory.length = 0;
+	session.queue_pairs = &pair;
+	session.queue_pair_count = 1;
+	assert_int_equal(ndx_session_manager_add(s.manager, &session, NULL, NULL),
+	                 NDX_E_INVALID_PARAMETER);
+	says("queue_pairs must be unset");
+	session.queue_pairs = NULL;
+	session.queue_pair_count = 0;
 	address = "nowhere";
 	assert_int_equal(ndx_session_manager_add(s.manager, &session, NULL, NULL),
 	                 NDX_E_INVALID_ADDRESS);
