@@ -9,6 +9,7 @@
 #include <ndx/spi/system.h>
 
 #include "fake_direct.h"
+#include "same_plugin.h"
 
 static const struct ndx_spi_proof nothing = {.status = NDX_PENDING};
 static const struct ndx_spi_proof all = {NDX_PROVED_WHOLE, NDX_PROVED_WHOLE, NDX_OK, 0};
@@ -185,6 +186,17 @@ static void the_end_of_the_server_ends_the_proof(void **state)
 	rig_down_with(&r);
 }
 
+/* A session whose plugin cannot begin anew does not outlive its transport. */
+static const struct ndx_variant_ops once = {.info = same_info, .ready = same_ready};
+static const struct ndx_plugin_variant once_only = {.name = "once", .help = "test", .ops = &once};
+static const struct ndx_plugin without_reset = {.abi = NDX_PLUGIN_ABI,
+                                                .size = sizeof(struct ndx_plugin),
+                                                .name = "once",
+                                                .version = "1",
+                                                .vendor = "test",
+                                                .list = &once_only,
+                                                .count = 1};
+
 /* Not when the time for the proof is over, which is 3 s. */
 static void a_lost_transport_ends_the_proof_at_once(void **state)
 {
@@ -196,7 +208,9 @@ static void a_lost_transport_ends_the_proof_at_once(void **state)
 	void *st;
 
 	(void)state;
+	rig_plugin = &without_reset;
 	rig_up_with(&r, nothing, nothing);
+	rig_plugin = NULL;
 	start_and_wait_for_looks(&r, &thread);
 	since = ndxp_now_ns();
 	assert_int_equal(shutdown(r.session->driver.fd, SHUT_RDWR), 0);
