@@ -107,4 +107,27 @@ void dialogue_fail(struct dialogue *x, enum ndx_error_layer layer, enum ndx_stat
 /* Write the frame with `error` for the peer; returns its length. Once: clears `tell`. */
 size_t dialogue_error_frame(struct dialogue *x, uint8_t out[FRAME_HEADER + FRAME_ERROR_SIZE_MAX]);
 
+/* ---- dialogue_state.c and dialogue_validate.c, for the files of the dialogue ---- */
+
+/* Bytes that were sent and received, or that the plugin returned and was given. */
+struct moved {
+	uint32_t out;
+	uint32_t in;
+};
+extern const struct moved dialogue_none;
+
+/* Add an entry to the history. */
+void dialogue_record(struct dialogue *x, enum ndx_history_kind kind, struct moved bytes,
+                     enum ndx_status status, uint64_t since_ns, const char *text);
+/* The own plugin, or the peer's, is the cause. */
+void dialogue_fail_plugin(struct dialogue *x, enum ndx_plugin_error error, enum ndx_status status,
+                          const char *text);
+/* Allocate `out`; false: the dialogue has failed. */
+bool dialogue_make_out(struct dialogue *x, size_t payload);
+/* Both sides have completed the stage. */
+void dialogue_end_stage(struct dialogue *x);
+enum ndx_role dialogue_peer_role(const struct dialogue *x);
+void dialogue_receive_validate(struct dialogue *x, const struct frame *f);
+void dialogue_receive_proof(struct dialogue *x, const struct frame *f);
+
 #endif

@@ -106,6 +106,8 @@ struct ndx_session {
 
 /* session_state.c. Any thread. */
 void session_set_state(struct ndx_session *s, enum ndx_session_state state);
+/* A client's session, whose driver has ended. */
+void session_free(void *arg);
 
 /* session_connect.c; loop thread. A result as that of a role's function. */
 /* Connect to a server and exchange hellos, until REACH_DONE or REACH_FAILED. */
@@ -120,6 +122,9 @@ bool session_reach_cancel(struct ndx_session *s);
 void session_write_hello(struct ndx_session *s);
 /* The server's answer; else a failure with ndx_last_error(). */
 enum ndx_status session_take_welcome(struct ndx_session *s, const struct frame *f);
+/* The pause, or the attempt at the server, has ended. */
+void session_record_pause(struct ndx_session *s, enum ndx_status st);
+void session_record_attempt(struct ndx_session *s, enum ndx_status st);
 
 /* Whether the transport is a plugin's that the driver sees as a socket, see relay.h. */
 bool session_has_relay(const struct ndx_session *s);

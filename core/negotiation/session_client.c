@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the role of the client adds to the driver. Loop thread. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <ndx/spi/container_of.h>
 #include <ndx/spi/system.h>
@@ -373,29 +372,9 @@ static bool step(struct ndx_session *s)
 
 /* ---- after the close ---- */
 
-static void free_session(void *arg)
-{
-	struct ndx_session *s = arg;
-	struct engine *engine = s->driver.engine;
-
-	for (size_t i = 0; s->servers != NULL && i < s->attr.server_count; i++)
-		free(s->servers[i]);
-	free(s->servers);
-	free(s->given_up);
-	relay_group_put(s->relays);
-	tls_context_free(s->tls);
-	driver_fini(s);
-	many_free(s->many);
-	history_fini(&s->history);
-	(void)pthread_cond_destroy(&s->call.turn);
-	(void)pthread_mutex_destroy(&s->lock);
-	free(s);
-	engine_put(engine);
-}
-
 static void finish(struct ndx_session *s)
 {
-	driver_end(s, free_session);
+	driver_end(s, session_free);
 }
 
 void session_release(void *arg)

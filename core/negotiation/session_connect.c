@@ -85,22 +85,6 @@ static bool is_lasting(const struct ndx_session *s, enum ndx_status st, enum ndx
 	       (st != NDX_E_CONNECTION_REFUSED || driver_tls_failed(s));
 }
 
-static void record_pause(struct ndx_session *s, enum ndx_status st)
-{
-	const struct ndx_history_entry entry = {
-		.kind = NDX_HISTORY_BACKOFF, .stage = s->dialogue.view.stage, .status = st};
-
-	history_add(&s->history, &entry, s->reach.since_ns, NULL);
-}
-
-static void record_attempt(struct ndx_session *s, enum ndx_status st)
-{
-	const struct ndx_history_entry entry = {
-		.kind = NDX_HISTORY_CONNECT, .stage = s->dialogue.view.stage, .status = st};
-
-	history_add(&s->history, &entry, s->reach.since_ns, server_of(s));
-}
-
 bool session_reach_cancel(struct ndx_session *s)
 {
 	struct reach *r = &s->reach;
@@ -113,7 +97,7 @@ bool session_reach_cancel(struct ndx_session *s)
 		r->status = NDX_E_CANCELED;
 		return true;
 	case REACH_PAUSE:
-		record_pause(s, NDX_E_CANCELED);
+		session_record_pause(s, NDX_E_CANCELED);
 		break;
 	case REACH_NAME:
 	case REACH_ADDRESS:
@@ -122,7 +106,7 @@ bool session_reach_cancel(struct ndx_session *s)
 	case REACH_RELAY:
 	case REACH_HELLO:
 	case REACH_WELCOME:
-		record_attempt(s, NDX_E_CANCELED);
+		session_record_attempt(s, NDX_E_CANCELED);
 		break;
 	case REACH_NOT:
 	case REACH_DONE:
@@ -147,7 +131,7 @@ static bool attempt_failed(struct ndx_session *s, enum ndx_error_layer layer, en
 	struct reach *r = &s->reach;
 	const bool lasts = is_lasting(s, st, layer);
 
-	record_attempt(s, st);
+	session_record_attempt(s, st);
 	(void)snprintf(r->why, sizeof(r->why), "%.255s", why);
 	r->status = st;
 	r->layer = layer;
@@ -227,7 +211,7 @@ static bool begin_round(struct ndx_session *s)
 
 static bool end_pause(struct ndx_session *s)
 {
-	record_pause(s, NDX_OK);
+	session_record_pause(s, NDX_OK);
 	s->reach.at = REACH_SERVER;
 	return ndxp_now_ns() < s->deadline_ns || give_up(s);
 }
@@ -462,7 +446,7 @@ static bool reached(struct ndx_session *s)
 	history_add_hello(&s->history, s->dialogue.view.stage,
 	                  (uint32_t)(s->reach.hello_length - FRAME_HEADER), FRAME_WELCOME_SIZE,
 	                  s->reach.hello_ns);
-	record_attempt(s, NDX_OK);
+	session_record_attempt(s, NDX_OK);
 	s->reach.at = REACH_DONE;
 	pthread_mutex_lock(&s->lock);
 	s->server = server_of(s);

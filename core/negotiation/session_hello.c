@@ -82,6 +82,24 @@ enum ndx_status session_take_welcome(struct ndx_session *s, const struct frame *
 	return driver_bind(s) ? NDX_OK : fail(NDX_E_NO_MEMORY, 0, "no key of the channel of TLS");
 }
 
+/* ---- the history of connecting ---- */
+
+void session_record_pause(struct ndx_session *s, enum ndx_status st)
+{
+	const struct ndx_history_entry entry = {
+		.kind = NDX_HISTORY_BACKOFF, .stage = s->dialogue.view.stage, .status = st};
+
+	history_add(&s->history, &entry, s->reach.since_ns, NULL);
+}
+
+void session_record_attempt(struct ndx_session *s, enum ndx_status st)
+{
+	const struct ndx_history_entry entry = {
+		.kind = NDX_HISTORY_CONNECT, .stage = s->dialogue.view.stage, .status = st};
+
+	history_add(&s->history, &entry, s->reach.since_ns, s->servers[s->reach.index]);
+}
+
 /* ---- the transport of a plugin ---- */
 
 bool session_has_relay(const struct ndx_session *s)

@@ -3,6 +3,8 @@
 #include "many.h"
 #include "session.h"
 
+#include <stdlib.h>
+
 #include <ndx/spi/log.h>
 #include <ndx/spi/system.h>
 
@@ -39,4 +41,24 @@ void session_end_plugin(struct ndx_session *s, uint32_t bye_ms)
 	many_end_plugin(s);
 	link_fini(&s->link);
 	variant_put(variant);
+}
+
+void session_free(void *arg)
+{
+	struct ndx_session *s = arg;
+	struct engine *engine = s->driver.engine;
+
+	for (size_t i = 0; s->servers != NULL && i < s->attr.server_count; i++)
+		free(s->servers[i]);
+	free(s->servers);
+	free(s->given_up);
+	relay_group_put(s->relays);
+	tls_context_free(s->tls);
+	driver_fini(s);
+	many_free(s->many);
+	history_fini(&s->history);
+	(void)pthread_cond_destroy(&s->call.turn);
+	(void)pthread_mutex_destroy(&s->lock);
+	free(s);
+	engine_put(engine);
 }
