@@ -135,8 +135,9 @@ struct ndx_negotiation_server_attr {
 	 * and these limits have no effect. 0: no limit. Default 1024 sessions.
 	 */
 	uint32_t max_sessions_per_principal;
-	uint32_t max_queue_pairs_per_principal; /**< that `open` has given. Default 1024 */
-	uint32_t reserved;                      /**< 0 */
+	/** Queue pairs that `open` and `open_many` have given. Default 1024 */
+	uint32_t max_queue_pairs_per_principal;
+	uint32_t reserved; /**< 0 */
 	/** Bytes that `open` has described (`memory` of the resources). Default 0 */
 	uint64_t max_memory_per_principal;
 	/**

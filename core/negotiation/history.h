@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The history of a session: a ring of entries, written by one thread, read by any. */
+/* The history of a session: a ring of entries, written and read by any thread. */
 #ifndef NEGOTIATION_HISTORY_H
 #define NEGOTIATION_HISTORY_H
 

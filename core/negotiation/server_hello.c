@@ -281,7 +281,7 @@ bool client_hello(struct client *c, const struct frame *f)
 	if (!identify(c))
 		return client_fail(c, NDX_E_NO_MEMORY, "no memory for its identity");
 	variant = find_variant(server, &hello, why, sizeof(why));
-	if ((f->flags & FRAME_RESUMED) != 0)
+	if ((f->flags & FRAME_RESUMED) != 0 && hello.queue_pairs == 1)
 		other = find_session(server, c, hello.session);
 	if (other != NULL && !tls_is_same(&other->identity, &c->identity))
 		return refuse_other(c, other);

@@ -10,6 +10,9 @@ const char *rig_variant = "as-it-is";
 const struct ndx_tls_attr *tls_server;
 const struct ndx_tls_attr *tls_client;
 bool bare;
+uint32_t most_queue_pairs;
+uint64_t most_memory;
+uint64_t memory_each;
 
 static const struct ndx_variant_ops ops = {
 	.info = same_info, .ready = same_ready, .reset = same_reset};
@@ -81,6 +84,7 @@ static enum ndx_status on_open_many(void *arg, struct ndx_session *session, uint
 	for (uint32_t i = 0; !bare && i < count && i < r->count; i++) {
 		list[i].connector = r->b[i].connector;
 		list[i].qp = r->b[i].qp;
+		list[i].memory.length = memory_each;
 	}
 	return NDX_OK;
 }
@@ -107,6 +111,9 @@ static void serve(struct rig *r)
 		.open = on_open, .closed = on_closed, .arg = r};
 	attr.open_many = on_open_many;
 	attr.tls = tls_server;
+	if (most_queue_pairs > 0)
+		attr.max_queue_pairs_per_principal = most_queue_pairs;
+	attr.max_memory_per_principal = most_memory;
 	assert_int_equal(ndx_negotiation_server_create(&attr, &r->server), NDX_OK);
 	assert_int_equal(
 		ndx_negotiation_server_get_address(r->server, (struct sockaddr *)&at, &length),

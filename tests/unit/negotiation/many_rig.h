@@ -17,6 +17,10 @@ extern const char *rig_variant;               /* of the next rig */
 extern const struct ndx_tls_attr *tls_server; /* of the next rig; NULL: plaintext */
 extern const struct ndx_tls_attr *tls_client;
 extern bool bare; /* the server's program gives no queue pairs */
+/* Of the next server, for one principal; 0: the defaults. Each queue pair has the memory. */
+extern uint32_t most_queue_pairs;
+extern uint64_t most_memory;
+extern uint64_t memory_each;
 
 struct end {
 	struct ndx_cq *cq;

@@ -147,6 +147,35 @@ static void another_queue_pair_is_refused(struct rig *r)
 	rig_down(r);
 }
 
+static void is_over_budget(struct rig *r, const char *text)
+{
+	struct ndx_session_error e = {.size = sizeof(e)};
+
+	rig_up(r, MOST);
+	assert_int_equal(ndx_session_run(r->session), NDX_E_REMOTE_ERROR);
+	assert_int_equal(ndx_session_get_error(r->session, &e), NDX_OK);
+	if (strstr(e.text, text) == NULL)
+		fail_msg("%s", e.text);
+	rig_down(r);
+}
+
+/* A principal has all queue pairs of a session, and the memory of all of them. */
+static void each_counts_for_its_principal(struct rig *r)
+{
+	most_queue_pairs = MOST;
+	rig_run(r, MOST);
+	all_say_goodbye(r);
+	rig_down(r);
+	most_queue_pairs = MOST - 1;
+	is_over_budget(r, "more than 15 queue pairs");
+	most_queue_pairs = 0;
+	memory_each = 1000;
+	most_memory = MOST * memory_each - 1;
+	is_over_budget(r, "more than 15999 bytes of memory");
+	memory_each = 0;
+	most_memory = 0;
+}
+
 static void all_of_it_passes_through_tls(void **state)
 {
 	static const char key[] = "many:00112233445566778899aabbccddeeff\n";
@@ -171,6 +200,7 @@ static void all_of_it_passes_through_tls(void **state)
 	}
 	rig_variant = "as-it-is";
 	another_queue_pair_is_refused(&r);
+	each_counts_for_its_principal(&r);
 	tls_server = tls_client = NULL;
 	(void)unlink(file);
 }
