@@ -187,6 +187,9 @@ class HistoryKind(IntEnum):
     RECEIVED = 4
     STAGE = 5
     PROOF = 6
+    VERDICT = 7
+    HELLO = 8
+    TLS = 9
 
 
 class PluginErrorKind(IntEnum):
