@@ -102,15 +102,14 @@ struct driver {
 	bool secured;      /* the handshake of `tls` has ended, and log and history say so */
 	uint64_t tls_ns;   /* when it began */
 	int fd;            /* -1: none, or a stream */
+	bool watched;      /* `watch` is added */
 	struct lane *lane; /* one of several queue pairs, see many.h; NULL: a whole session */
 	struct link
 		*stream; /* the transport of a device's plugin; NULL: the socket `fd`, or none */
 	struct relay *relay; /* behind `fd` is another transport of a plugin; else NULL */
 	struct tls *tls;     /* over the socket; NULL: plaintext */
 	struct ndxp_watch watch;
-	bool watched;
 	struct replay replay;
-	uint32_t wanted; /* the events that this drive waits for */
 	struct ndxp_timer timer;
 	uint64_t deadline_ns; /* of the timer */
 	uint64_t since_ns;    /* when the wait for the peer's frame began; 0: it did not */
@@ -118,6 +117,7 @@ struct driver {
 	struct frame_reader behind; /* what follows a frame that waits in `in` */
 	size_t sent;                /* bytes of the current frame that are sent */
 	uint64_t blocked_ns;        /* since when the socket has no room for the rest; 0: it has */
+	uint32_t wanted;            /* the events that this drive waits for */
 	unsigned reads;             /* reads left before other sessions have their turn */
 	/* What was read beyond the current frame; without TLS, which has a buffer of its own: */
 	uint8_t ahead[DRIVER_AHEAD];
