@@ -312,6 +312,7 @@ static bool hear_error(struct ndx_session *s)
 	const char *why;
 	struct frame f;
 
+	s->driver.drained = false; /* its event may still be on its way */
 	if (!driver_is_open(s) ||
 	    driver_read_frame(s, s->dialogue.limits.max_message, &f, &why) != IO_DONE ||
 	    f.type != FRAME_ERROR)
