@@ -287,14 +287,14 @@ void case_negotiated_queue_pairs_last_longer_than_their_session(struct check *c)
 /* The connection is over, or was never made. */
 static void has_no_connection(struct side *s)
 {
-	struct ndx_overlapped ov = {.reserved = {0}};
 	enum ndx_status st;
 
 	if (s->conn == NULL)
 		return;
-	st = ndx_connector_notify_disconnect(s->conn, &ov);
+	/* of the side, because nothing is waited for once the case has failed */
+	st = ndx_connector_notify_disconnect(s->conn, &s->notify);
 	if (st == NDX_PENDING)
-		(void)check_result_of(s->c, st, &ov);
+		(void)check_result_of(s->c, st, &s->notify);
 	else
 		check_that(s->c, st < 0, "notify_disconnect answers %s", ndx_status_name(st));
 }
