@@ -151,7 +151,11 @@ void driver_go(struct ndx_session *s)
 	d->reads = READS_AT_ONCE;
 	d->wanted = 0;
 	while (more) {
-		if (!driver_replay_send(s) || !driver_oob_send(s)) {
+		const bool cancelled = d->phase == DRIVER_ACTIVE && d->role->cancelled != NULL &&
+		                       d->role->cancelled(s);
+
+		/* A cancelled session does not wait until the peer takes what it lacks. */
+		if (!cancelled && (!driver_replay_send(s) || !driver_oob_send(s))) {
 			driver_oob_receive(
 				s); /* the peer's goodbye does not wait for the own one */
 			return;

@@ -29,8 +29,10 @@ bool driver_replay_send(struct ndx_session *s)
 bool driver_can_resume(const struct ndx_session *s)
 {
 	const struct dialogue *x = &s->dialogue;
+	/* Then the dialogue is the pool's, and a failure shows when the task returns. */
+	const bool pooled = s->driver.phase == DRIVER_POOL;
 
-	return s->driver.replay.on && !s->closed && x->next != DIALOGUE_FAILED &&
+	return s->driver.replay.on && !s->closed && (pooled || x->next != DIALOGUE_FAILED) &&
 	       s->attr.variant->table->ops->reset != NULL &&
 	       (x->finished < NDX_STAGE_READY || !s->driver.replay.settled);
 }

@@ -32,7 +32,8 @@ static void on_relief(void *arg)
 static void wake_now(struct engine *e)
 {
 	e->pushed = 0;
-	pool_wake(&e->pool);
+	if (pool_wake(&e->pool))
+		relieve(e);
 }
 
 static void on_wake(void *arg)

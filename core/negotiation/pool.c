@@ -148,16 +148,19 @@ bool pool_push(struct pool *p, struct pool_task *task)
 	return waits;
 }
 
-void pool_wake(struct pool *p)
+bool pool_wake(struct pool *p)
 {
 	unsigned wanted;
+	bool waits;
 
 	pthread_mutex_lock(&p->lock);
 	wanted = count_wanted(p);
+	waits = p->queued > wanted;
 	pthread_mutex_unlock(&p->lock);
 	/* Without the lock, which a thread that wakes needs. */
 	for (; wanted > 0; wanted--)
 		(void)pthread_cond_signal(&p->work);
+	return waits;
 }
 
 bool pool_withdraw(struct pool *p, struct pool_task *task)

@@ -48,8 +48,9 @@ void pool_fini(struct pool *p);
 /* Queue a task. A thread that is awake may begin it at once; for those that sleep pool_wake() must
  * follow. True: the task waits for a thread; call pool_relieve() soon. */
 bool pool_push(struct pool *p, struct pool_task *task);
-/* Wake threads for the tasks that are queued: one thread if tasks are usually short. */
-void pool_wake(struct pool *p);
+/* Wake threads for the tasks that are queued: one thread if tasks are usually short. True: a task
+ * waits for another one to end; call pool_relieve() soon. */
+bool pool_wake(struct pool *p);
 /* Take back a task that waits for a thread. False: the task is not queued; it runs, or has run. */
 bool pool_withdraw(struct pool *p, struct pool_task *task);
 /* While tasks wait: wake a thread that sleeps, start a replacement for each thread whose task has

@@ -68,7 +68,8 @@ struct relay {
 	size_t taken;
 	uint8_t bytes[ROOM]; /* received, and not taken by the driver */
 
-	pthread_mutex_t lock; /* protects the next two */
+	pthread_mutex_t lock; /* protects the next three */
+	bool released;        /* the plugin is not the relay's any more */
 	enum ndx_status status;
 	char text[PLUGIN_TEXT];
 };
@@ -297,6 +298,10 @@ static void close_transport(struct pool_task *task)
 	if (r->connected)
 		send_out(r);
 	link_fini(&r->link);
+	/* The plugin, with its names, may be gone after variant_put(). */
+	pthread_mutex_lock(&r->lock);
+	r->released = true;
+	pthread_mutex_unlock(&r->lock);
 	/* That job frees the relay. */
 	ndxp_loop_post(r->engine->loop, &r->last);
 	variant_put(variant);
@@ -419,13 +424,17 @@ static void on_timer(void *arg)
 		begin_cancel(r);
 		return;
 	}
-	log_warn(0,
-	         "session %llu: plugin \"%s\", transport \"%s\": it does not return from its %s; "
-	         "a thread of the pool stays with it",
-	         (unsigned long long)r->session, r->link.plugin->name, r->link.table->name,
-	         r->closing              ? "close"
-	         : relay_is_connected(r) ? "send or receive after its cancel"
-	                                 : "connect");
+	pthread_mutex_lock(&r->lock);
+	if (!r->released)
+		log_warn(0,
+		         "session %llu: plugin \"%s\", transport \"%s\": it does not return from "
+		         "its "
+		         "%s; a thread of the pool stays with it",
+		         (unsigned long long)r->session, r->link.plugin->name, r->link.table->name,
+		         r->closing              ? "close"
+		         : relay_is_connected(r) ? "send or receive after its cancel"
+		                                 : "connect");
+	pthread_mutex_unlock(&r->lock);
 }
 
 static void free_relay(struct relay *r)

@@ -49,6 +49,17 @@ void replay_clear(struct replay *r)
 	frame_reader_clear(&r->behind);
 }
 
+/* When both ends have said that stage ready has ended, no transport is replaced any more. */
+static void drop_settled(struct replay *r)
+{
+	if (!r->settled || !r->said_ready || r->again != r->sent)
+		return;
+	for (unsigned i = 0; i < REPLAY_KEPT; i++) {
+		free(r->kept[i].bytes);
+		r->kept[i] = (struct replay_frame){0};
+	}
+}
+
 void replay_sent(struct replay *r, const uint8_t *bytes, size_t length)
 {
 	struct replay_frame *f;
@@ -57,6 +68,10 @@ void replay_sent(struct replay *r, const uint8_t *bytes, size_t length)
 		return;
 	r->sent++;
 	r->again = r->sent;
+	if (r->settled && r->said_ready) {
+		drop_settled(r);
+		return;
+	}
 	f = slot(r, r->sent);
 	free(f->bytes);
 	f->bytes = malloc(length);
@@ -70,8 +85,10 @@ void replay_received(struct replay *r, const struct frame_reader *reader)
 	if (!r->on || reader->used < FRAME_HEADER || !is_counted(reader->bytes))
 		return;
 	r->received++;
-	if (reader->bytes[5] == FRAME_ALIVE && reader->bytes[6] == NDX_STAGE_READY)
+	if (reader->bytes[5] == FRAME_ALIVE && reader->bytes[6] == NDX_STAGE_READY) {
 		r->settled = true;
+		drop_settled(r);
+	}
 }
 
 static enum ndx_status receive_nothing(void *arg, void *data, size_t room, size_t *got)

@@ -102,7 +102,7 @@ static void fail_resumption(struct client *c)
 	const enum driver_phase phase = c->session.driver.phase;
 
 	if (phase == DRIVER_POOL || phase == DRIVER_QP)
-		driver_detach(&c->session); /* it fails when its task has returned */
+		driver_detach(&c->session); /* its next send finds no transport */
 	else if (client_fail(c, NDX_E_CONNECTION_ABORTED,
 	                     "its second transport broke, too, or messages are missing"))
 		driver_go_soon(&c->session);
@@ -130,8 +130,9 @@ static void resume(struct client *c, struct client *from, uint32_t count)
 	driver_take_ahead(&c->session, other); /* `from` is freed later, by a job */
 	c->session.driver.tls = tls;
 	c->session.driver.secured = tls != NULL;
-	if (!attached || !driver_bind(&c->session) || !send_welcome(c, FRAME_RESUMED) ||
-	    (d->replay.on && !replay_resume(d, count))) {
+	/* What can be replayed has no TLS to be bound to, and its dialogue may be the pool's. */
+	if (!attached || (!d->replay.on && !driver_bind(&c->session)) ||
+	    !send_welcome(c, FRAME_RESUMED) || (d->replay.on && !replay_resume(d, count))) {
 		fail_resumption(c);
 		return;
 	}

@@ -575,7 +575,7 @@ void session_reach(struct ndx_session *s, bool again)
 	struct reach *r = &s->reach;
 
 	session_set_state(s, NDX_SESSION_CONNECTING);
-	if (again)
+	if (again && s->driver.replay.on)
 		replay_hold(&s->driver);
 	driver_detach(s);
 	memset(s->given_up, 0, s->attr.server_count * sizeof(*s->given_up));

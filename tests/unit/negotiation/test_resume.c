@@ -29,6 +29,7 @@ static struct proxy {
 	unsigned at; /* from 1; 0: none */
 	enum how how;
 	unsigned frames[2];
+	bool forgets; /* take from both ends what they say of replays */
 	/* or at the first frames of each part. */
 	unsigned left[PARTS];
 	unsigned cuts[PARTS]; /* so far */
@@ -93,6 +94,8 @@ static bool forward(struct side *s, int from, int to, int direction)
 				(void)pass(to, s->bytes, proxy.how == BEHIND ? length : length - 1);
 			return false;
 		}
+		if (proxy.forgets && s->bytes[5] == FRAME_HELLO)
+			s->bytes[7] &= (uint8_t)~FRAME_REPLAYS;
 		if (!pass(to, s->bytes, length))
 			return false;
 		s->used -= length;
@@ -268,6 +271,18 @@ static void two_cuts_in_each_stage_are_not_noticed(void **state)
 	}
 }
 
+/* As over TLS: stage info begins anew, and the connection says goodbye over the second transport.
+ */
+static void without_replays_goodbyes_use_the_second_transport(void **state)
+{
+	(void)state;
+	proxy_begin();
+	proxy.forgets = true;
+	proxy.left[INFO] = 1;
+	run_through("a cut in stage info without replays");
+	assert_int_equal(proxy.cuts[INFO], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +290,7 @@ int main(void)
 		cmocka_unit_test(a_cut_at_any_frame_is_not_noticed),
 		cmocka_unit_test(nor_where_the_path_is_proved),
 		cmocka_unit_test(nor_where_a_connection_manager_connects),
+		cmocka_unit_test(without_replays_goodbyes_use_the_second_transport),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
