@@ -474,11 +474,12 @@ enum ndx_status ndx_connector_cancel(struct ndx_connector *connector);
  * `struct ndx_overlapped` or `struct ndx_result` has a status and a number only; for example for
  * NDX_E_CANCELED of a request, which says that the connection has ended, but not why.
  *
- * @param[out] text        the text of the latest failure of an attempt to connect, or of the abort
- * of the connection; a sentence that says how the peer disconnected; or "" if none of these
- * happened
- * @param[in,out] length   in: bytes at @p text; out: bytes of the text with its 0. 512 always
- * suffice
+ * The text is that of the latest failure of an attempt to connect, or of the abort of the
+ * connection; or a sentence that says that the peer has disconnected; or "".
+ *
+ * @param[out] text       buffer for the text; may be NULL if @p *length is 0
+ * @param[in,out] length  room in @p text in bytes, 512 always suffices; set to the size of the text
+ *                        with its null byte
  *
  * @retval NDX_E_INVALID_PARAMETER NULL argument
  * @retval NDX_E_BUFFER_OVERFLOW   not enough room: @p length has the size, nothing was copied
