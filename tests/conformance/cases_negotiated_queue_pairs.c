@@ -158,11 +158,12 @@ static void close_server(struct stage *s)
 	s->server = NULL;
 }
 
+/* The server's session may still have the connectors, until `closed`. */
 static void stage_down(struct stage *s)
 {
-	pair_close_all(s->c);
 	close_session(s);
 	close_server(s);
+	pair_close_all(s->c);
 	ndx_variant_close(s->variant);
 	if (s->negotiation)
 		check_status(s->c, ndx_negotiation_close(s->negotiation), NDX_OK,
