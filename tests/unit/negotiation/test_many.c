@@ -137,6 +137,8 @@ static void another_queue_pair_is_refused(struct rig *r)
 	rig_up(r, MOST);
 	assert_int_equal(ndx_session_connect(r->session), NDX_OK);
 	assert_int_equal(ndx_session_execute(r->session, NDX_STAGE_INFO), NDX_OK);
+	for (uint16_t i = 0; i < MOST; i++)
+		assert_int_equal(r->session->many->lanes[i].s.dialogue.binding.queue_pair, i);
 	r->session->many->lanes[5].s.dialogue.binding.queue_pair = 6;
 	/* Both ends find it; which one is the first is open. */
 	assert_int_not_equal(ndx_session_execute(r->session, NDX_STAGE_VALIDATE), NDX_OK);
