@@ -13,19 +13,31 @@ static const struct kind lent_kind = {
 	.close = close_handle,
 };
 
-PyObject *lent_pair(struct pair **kept, struct ndx_qp *handle)
+PyObject *lent_pair(struct object *lender, struct pair **kept, struct ndx_qp *handle)
 {
 	struct pair *pair = *kept;
 
+	/* The program may have closed the object; the queue pair is there all the same. */
+	if (pair != NULL && pair->base.closing) {
+		lent_pair_end(kept);
+		pair = NULL;
+	}
 	if (pair == NULL) {
 		pair = (struct pair *)object_new(pyndx.pair_type, &lent_kind);
 		if (pair == NULL)
 			return NULL;
+		pair->base.lender = lender;
 		object_open(&pair->base, handle);
 		*kept = pair;
 	}
 	Py_INCREF(&pair->base.ob_base);
 	return &pair->base.ob_base;
+}
+
+void lent_pair_recalled(struct pair **kept, const struct ndx_qp *now)
+{
+	if (*kept != NULL && (*kept)->base.handle != now)
+		lent_pair_end(kept);
 }
 
 void lent_pair_end(struct pair **kept)

@@ -64,6 +64,7 @@ static PyObject *framework_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 static PyObject *framework_close(PyObject *self, PyObject *unused)
 {
 	struct object *object = (struct object *)self;
+	PyObject *done = NULL;
 	enum ndx_status st;
 
 	(void)unused;
@@ -71,13 +72,24 @@ static PyObject *framework_close(PyObject *self, PyObject *unused)
 		Py_RETURN_NONE;
 	if (!object_enter(object))
 		return NULL;
+	if (object->busy > 1) {
+		(void)pyndx_raise(NDX_E_DEVICE_BUSY,
+		                  "another thread is in a call of the negotiation", 0);
+		goto leave;
+	}
+	if (!object_give(object))
+		goto leave;
 	Py_BEGIN_ALLOW_THREADS;
 	st = ndx_negotiation_close(object->handle);
 	Py_END_ALLOW_THREADS;
+	done = pyndx_done(st);
 	if (st == NDX_OK)
-		(void)object_take(object);
+		object_take(object);
+	else
+		object_keep(object);
+leave:
 	object_leave(object);
-	return pyndx_done(st);
+	return done;
 }
 
 static PyObject *framework_load(PyObject *self, PyObject *path)

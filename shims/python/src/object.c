@@ -65,21 +65,56 @@ void object_close(struct object *self)
 		finish(self);
 }
 
-void *object_take(struct object *self)
+bool object_give(struct object *self)
 {
-	void *handle = self->handle;
+	if (operation_pending(self)) {
+		char text[120];
 
+		(void)snprintf(text, sizeof(text),
+		               "an operation of the %s is in flight: wait for it, or cancel it",
+		               self->kind->name);
+		(void)pyndx_raise(NDX_E_DEVICE_BUSY, text, 0);
+		return false;
+	}
+	self->leaving = true;
+	return true;
+}
+
+void object_take(struct object *self)
+{
 	unlink_object(self);
 	self->handle = NULL;
 	self->closing = true;
-	operation_end_all(self);
-	return handle;
+	self->leaving = false;
+	operation_end_all(self); /* complete: object_give() */
+	if (self->kind->drop != NULL)
+		self->kind->drop(self);
 }
 
-bool object_enter(struct object *self)
+void object_keep(struct object *self)
 {
-	if (pyndx.forked)
-		return pyndx_usable();
+	self->leaving = false;
+}
+
+bool object_recall(struct object *self)
+{
+	if (self->lent > 0) {
+		(void)pyndx_raise(NDX_E_DEVICE_BUSY,
+		                  "a session or another thread uses the queue pair", 0);
+		return false;
+	}
+	self->recall++;
+	return true;
+}
+
+void object_recalled(struct object *self)
+{
+	self->recall--;
+}
+
+/* Raises if no call of the object may begin. */
+static bool may_enter(const struct object *self)
+{
 	if (self->closing || self->handle == NULL) {
 		char text[80];
 
@@ -88,12 +123,35 @@ bool object_enter(struct object *self)
 		(void)pyndx_raise_named("ClosedError", text);
 		return false;
 	}
-	Py_INCREF(&self->ob_base);
-	self->busy++;
+	if (self->leaving || (self->lender != NULL && self->lender->recall > 0)) {
+		(void)pyndx_raise(NDX_E_DEVICE_BUSY, "another thread ends the object", 0);
+		return false;
+	}
 	return true;
 }
 
-void object_leave(struct object *self)
+static void enter_one(struct object *self)
+{
+	Py_INCREF(&self->ob_base);
+	self->busy++;
+}
+
+bool object_enter(struct object *self)
+{
+	if (pyndx.forked)
+		return pyndx_usable();
+	/* The lender of a closed object may be gone. */
+	if (!may_enter(self) || (self->lender != NULL && !may_enter(self->lender)))
+		return false;
+	if (self->lender != NULL) {
+		enter_one(self->lender);
+		self->lender->lent++;
+	}
+	enter_one(self);
+	return true;
+}
+
+static void leave_one(struct object *self)
 {
 	self->busy--;
 	if (self->busy == 0 && self->closing && self->handle != NULL) {
@@ -104,6 +162,17 @@ void object_leave(struct object *self)
 		PyErr_Restore(type, value, trace);
 	}
 	Py_DECREF(&self->ob_base);
+}
+
+void object_leave(struct object *self)
+{
+	struct object *lender = self->lender;
+
+	leave_one(self);
+	if (lender != NULL) {
+		lender->lent--;
+		leave_one(lender);
+	}
 }
 
 /* ---- the type ---- */

@@ -69,6 +69,15 @@ static void reap(struct object *owner)
 	}
 }
 
+bool operation_pending(struct object *owner)
+{
+	reap(owner);
+	for (struct operation *op = owner->operations; op != NULL; op = op->next)
+		if (ndx_overlapped_status(&op->ov) == NDX_PENDING)
+			return true;
+	return false;
+}
+
 PyObject *operation_started(struct operation *op, struct object *owner, PyObject *keep,
                             enum ndx_status status)
 {

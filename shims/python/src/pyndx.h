@@ -68,6 +68,12 @@ struct object {
 	void *handle;  /* NULL: closed, or made in the parent of this process */
 	unsigned busy; /* calls in progress without the interpreter's lock */
 	bool closing;
+	bool leaving; /* a call gives the handle away: no other call begins */
+	/* Whose handle keeps this one valid: the receiver or sender of a queue pair. Entered and
+	 * left with this object, so that it stays while `busy` is not 0. NULL: no such object. */
+	struct object *lender;
+	unsigned lent;   /* calls in progress, of the lender, for what it lends */
+	unsigned recall; /* the lender's calls that end what it lends: no call of that begins */
 	struct object *next, **link;  /* all objects that have a handle */
 	struct operation *operations; /* in flight */
 };
@@ -193,8 +199,17 @@ bool object_enter(struct object *self);
 void object_leave(struct object *self);
 /** Close now, or with the last call in progress. */
 void object_close(struct object *self);
+/** Between object_enter() and object_leave(): a call begins that gives the handle away, and no
+ * other call begins before object_take() or object_keep(). False: busy, and BusyError is raised. */
+bool object_give(struct object *self);
 /** The handle went to another object: forget it. */
-void *object_take(struct object *self);
+void object_take(struct object *self);
+/** The handle did not go. */
+void object_keep(struct object *self);
+/** Between object_enter() and object_leave(): a call begins that ends what the object lends.
+ * False: that is in use, and BusyError is raised. */
+bool object_recall(struct object *self);
+void object_recalled(struct object *self);
 int pyndx_add_objects(PyObject *module);
 
 /* ---- operation.c ---- */
@@ -204,6 +219,8 @@ struct operation *operation_new(PyObject *port, const char *what);
 /** After the starting call: takes @p operation; returns it, or raises. @p keep may be NULL. */
 PyObject *operation_started(struct operation *operation, struct object *owner, PyObject *keep,
                             enum ndx_status status);
+/** Forget the operations that are complete. True: others are in flight. */
+bool operation_pending(struct object *owner);
 /** All operations of a closed object are complete. */
 void operation_end_all(struct object *owner);
 int pyndx_add_operations(PyObject *module);

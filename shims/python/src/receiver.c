@@ -182,18 +182,41 @@ static PyObject *receiver_prepare(PyObject *self, PyObject *unused)
 	return step(self, ndx_receiver_prepare);
 }
 
+/* A call that ends the queue pair. */
+static PyObject *last_step(PyObject *self, step_fn *fn)
+{
+	struct receiver *r = as_receiver(self);
+	PyObject *done = NULL;
+	enum ndx_status st;
+
+	if (receiver_in_callback(r) || !object_enter(&r->base))
+		return NULL;
+	if (!object_recall(&r->base))
+		goto leave;
+	Py_BEGIN_ALLOW_THREADS;
+	st = fn(handle_of(self));
+	Py_END_ALLOW_THREADS;
+	object_recalled(&r->base);
+	done = pyndx_done(st);
+	if (st == NDX_OK)
+		lent_pair_end(&r->qp);
+	else
+		lent_pair_recalled(&r->qp, ndx_receiver_get_qp(handle_of(self)));
+leave:
+	object_leave(&r->base);
+	return done;
+}
+
 static PyObject *receiver_stop(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	lent_pair_end(&as_receiver(self)->qp);
-	return step(self, ndx_receiver_stop);
+	return last_step(self, ndx_receiver_stop);
 }
 
 static PyObject *receiver_reset(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	lent_pair_end(&as_receiver(self)->qp);
-	return step(self, ndx_receiver_reset);
+	return last_step(self, ndx_receiver_reset);
 }
 
 static PyObject *receiver_close(PyObject *self, PyObject *unused)
@@ -207,23 +230,31 @@ static PyObject *receiver_close(PyObject *self, PyObject *unused)
 
 static PyObject *receiver_start(PyObject *self, PyObject *connector)
 {
+	struct object *taken = (struct object *)connector;
+	PyObject *done = NULL;
 	enum ndx_status st;
 
 	if (!pyndx_is(connector, pyndx.connector_type, "connector") ||
 	    !object_enter((struct object *)self))
 		return NULL;
-	if (!object_enter((struct object *)connector)) {
+	if (!object_enter(taken)) {
 		object_leave((struct object *)self);
 		return NULL;
 	}
+	if (!object_give(taken))
+		goto leave;
 	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_receiver_start(handle_of(self), ((struct object *)connector)->handle);
+	st = ndx_receiver_start(handle_of(self), taken->handle);
 	Py_END_ALLOW_THREADS;
+	done = pyndx_done(st);
 	if (st == NDX_OK)
-		(void)object_take((struct object *)connector);
-	object_leave((struct object *)connector);
+		object_take(taken);
+	else
+		object_keep(taken);
+leave:
+	object_leave(taken);
 	object_leave((struct object *)self);
-	return pyndx_done(st);
+	return done;
 }
 
 static PyObject *receiver_qp(PyObject *self, void *unused)
@@ -233,7 +264,8 @@ static PyObject *receiver_qp(PyObject *self, void *unused)
 	(void)unused;
 	if (!object_enter((struct object *)self))
 		return NULL;
-	pair = lent_pair(&as_receiver(self)->qp, ndx_receiver_get_qp(handle_of(self)));
+	pair = lent_pair((struct object *)self, &as_receiver(self)->qp,
+	                 ndx_receiver_get_qp(handle_of(self)));
 	object_leave((struct object *)self);
 	return pair;
 }

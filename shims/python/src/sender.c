@@ -110,32 +110,43 @@ static PyObject *sender_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 /* Begin a call: one at a time, as the library asks for. */
 static bool enter(PyObject *self)
 {
-	if (((struct object *)self)->busy > 0) {
+	struct object *object = (struct object *)self;
+
+	/* Calls of the queue pair, which are calls of the sender, too, are not meant. */
+	if (object->busy > object->lent) {
 		(void)pyndx_raise(NDX_E_DEVICE_BUSY, "another thread is in a call of the sender",
 		                  0);
 		return false;
 	}
-	return object_enter((struct object *)self);
+	return object_enter(object);
 }
 
 static PyObject *sender_start(PyObject *self, PyObject *connector)
 {
+	struct object *taken = (struct object *)connector;
+	PyObject *done = NULL;
 	enum ndx_status st;
 
 	if (!pyndx_is(connector, pyndx.connector_type, "connector") || !enter(self))
 		return NULL;
-	if (!object_enter((struct object *)connector)) {
+	if (!object_enter(taken)) {
 		object_leave((struct object *)self);
 		return NULL;
 	}
+	if (!object_give(taken))
+		goto leave;
 	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_sender_start(handle_of(self), ((struct object *)connector)->handle);
+	st = ndx_sender_start(handle_of(self), taken->handle);
 	Py_END_ALLOW_THREADS;
+	done = pyndx_done(st);
 	if (st == NDX_OK)
-		(void)object_take((struct object *)connector);
-	object_leave((struct object *)connector);
+		object_take(taken);
+	else
+		object_keep(taken);
+leave:
+	object_leave(taken);
 	object_leave((struct object *)self);
-	return pyndx_done(st);
+	return done;
 }
 
 static PyObject *sender_qp(PyObject *self, void *unused)
@@ -145,7 +156,8 @@ static PyObject *sender_qp(PyObject *self, void *unused)
 	(void)unused;
 	if (!object_enter((struct object *)self))
 		return NULL;
-	pair = lent_pair(&as_sender(self)->qp, ndx_sender_get_qp(handle_of(self)));
+	pair = lent_pair((struct object *)self, &as_sender(self)->qp,
+	                 ndx_sender_get_qp(handle_of(self)));
 	object_leave((struct object *)self);
 	return pair;
 }
@@ -266,17 +278,27 @@ static PyObject *sender_flush(PyObject *self, PyObject *timeout)
 
 static PyObject *sender_reset(PyObject *self, PyObject *unused)
 {
+	struct sender *s = as_sender(self);
+	PyObject *done = NULL;
 	enum ndx_status st;
 
 	(void)unused;
 	if (!enter(self))
 		return NULL;
-	lent_pair_end(&as_sender(self)->qp);
+	if (!object_recall(&s->base))
+		goto leave;
 	Py_BEGIN_ALLOW_THREADS;
 	st = ndx_sender_reset(handle_of(self));
 	Py_END_ALLOW_THREADS;
-	object_leave((struct object *)self);
-	return pyndx_done(st);
+	object_recalled(&s->base);
+	done = pyndx_done(st);
+	if (st == NDX_OK)
+		lent_pair_end(&s->qp);
+	else
+		lent_pair_recalled(&s->qp, ndx_sender_get_qp(handle_of(self)));
+leave:
+	object_leave(&s->base);
+	return done;
 }
 
 static PyObject *sender_stats(PyObject *self, PyObject *unused)

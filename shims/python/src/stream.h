@@ -28,10 +28,13 @@ struct sender {
 /** Takes a reference of the library's frame, also on failure. */
 PyObject *frame_new(const struct ndx_frame *handle);
 
-/** The queue pair of a receiver or sender, for a connector or a session: it posts nothing. */
-PyObject *lent_pair(struct pair **kept, struct ndx_qp *handle);
+/** The queue pair of a receiver or sender, for a connector or a session: it posts nothing. A call
+ * of it is a call of the lender, too. */
+PyObject *lent_pair(struct object *lender, struct pair **kept, struct ndx_qp *handle);
 /** The queue pair is about to go. */
 void lent_pair_end(struct pair **kept);
+/** A call that ends the queue pair has failed: is it the one that the lender has @p now? */
+void lent_pair_recalled(struct pair **kept, const struct ndx_qp *now);
 
 /** Callbacks of the library; callbacks.c. */
 bool consumer_frame(void *context, const struct ndx_frame *frame);

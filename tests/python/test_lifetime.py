@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Objects that end while something else uses them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from conftest import PATIENCE, local_address
+from pairs import unconnected
+
+import ndx
+
+STAGED = "example/three-round"
+
+
+def serve(adapter: ndx.Adapter, variant: ndx.Variant, **functions: Callable[..., object]) -> ndx.Server:
+    """A server that gives every session a queue pair."""
+    kept = []
+
+    def give(session: ndx.Session) -> tuple[object, ...]:
+        functions.get("on_open", lambda _: None)(session)
+        end = unconnected(adapter)
+        kept.append(end)
+        return end.connector, end.qp
+
+    return ndx.Server(
+        "127.0.0.1:0", variant, on_open=give, on_closed=functions.get("on_closed", lambda _: None)
+    )
+
+
+def where(server: ndx.Server) -> str:
+    """HOST:PORT of a server."""
+    return f"{server.address[0]}:{server.address[1]}"
+
+
+class Looker:
+    """Threads that call a function over and over until the end of `with`."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.function = function
+        self.over = threading.Event()
+        self.count = 0
+        self.threads = [threading.Thread(target=self.run) for _ in range(2)]
+
+    def run(self) -> None:
+        while not self.over.is_set():
+            try:
+                self.function()
+            except ndx.Error:
+                continue
+            self.count += 1
+
+    def __enter__(self) -> Looker:
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.over.set()
+        for thread in self.threads:
+            thread.join(PATIENCE)
+
+
+@pytest.fixture
+def variant() -> ndx.Variant:
+    return ndx.Negotiation().variant(STAGED, settings={"slots": 32})
+
+
+@pytest.mark.parametrize("taker", [ndx.Receiver, ndx.Sender])
+def test_a_connector_is_taken_without_operations_only(
+    adapter: ndx.Adapter, taker: type[ndx.Receiver | ndx.Sender]
+) -> None:
+    peer = unconnected(adapter)
+    kept: list[ndx.Connector] = []
+    with taker(adapter) as one, ndx.Listener(adapter, local_address(adapter)) as listener:
+        if isinstance(one, ndx.Receiver):
+            one.prepare()
+        thread = threading.Thread(target=lambda: kept.append(listener.accept(peer.qp)))
+        thread.start()
+        connector = ndx.Connector(adapter)
+        connector.connect(one.qp, listener.address, timeout=PATIENCE)
+        thread.join(PATIENCE)
+        with pytest.raises(ndx.TimedOutError):
+            connector.wait_disconnected(0)
+        with pytest.raises(ndx.BusyError, match="in flight"):
+            one.start(connector)
+        connector.cancel()
+        one.start(connector)
+        assert connector.closed and connector.qp is None
+
+
+def test_a_session_keeps_the_queue_pair_of_a_receiver(variant: ndx.Variant) -> None:
+    with ndx.Adapter("loop") as adapter, serve(adapter, variant) as server:
+        receiver = ndx.Receiver(adapter)
+        receiver.prepare()
+        connector = ndx.Connector(adapter)
+        session = ndx.Session(variant, where(server), connector=connector, qp=receiver.qp)
+        with pytest.raises(ndx.BusyError):
+            receiver.stop()
+        with pytest.raises(ndx.BusyError):
+            receiver.reset()
+        receiver.close()
+        session.run()
+        session.close()
+        assert receiver.closed
+
+
+def test_a_session_keeps_the_queue_pair_of_a_sender(variant: ndx.Variant) -> None:
+    with ndx.Adapter("loop") as adapter, serve(adapter, variant) as server:
+        sender = ndx.Sender(adapter)
+        connector = ndx.Connector(adapter)
+        with ndx.Session(variant, where(server), connector=connector, qp=sender.qp) as session:
+            with pytest.raises(ndx.BusyError, match="queue pair"):
+                sender.reset()
+            session.run()
+            sender.start(connector)
+            assert sender.stats()["frames"] == 0
+            sender.close()
+
+
+def test_a_queue_pair_is_asked_while_its_receiver_ends() -> None:
+    box: list[ndx.QueuePair] = []
+    with ndx.Adapter("loop") as adapter, Looker(lambda: box[0].query() if box else None) as looker:
+        for _ in range(200):
+            receiver = ndx.Receiver(adapter, slot_count=4, slot_size=64)
+            receiver.prepare()
+            box[:] = [receiver.qp]
+            receiver.close()
+    assert looker.count > 0
+
+
+def test_a_queue_pair_object_may_be_closed_and_asked_for_again() -> None:
+    with ndx.Adapter("loop") as adapter, ndx.Receiver(adapter) as receiver:
+        receiver.prepare()
+        first = receiver.qp
+        first.close()
+        assert receiver.qp.query()["state"] is ndx.QueuePairState.UNCONNECTED
+        kept = receiver.qp
+        with pytest.raises(ndx.StateError):
+            receiver.reset()  # it did not run
+        kept.query()
+        with pytest.raises(ndx.ClosedError):
+            first.query()
+
+
+def test_a_negotiation_is_not_closed_beside_a_call_of_it() -> None:
+    for _ in range(50):
+        negotiation = ndx.Negotiation()
+        with Looker(negotiation.discover):
+            for _ in range(20):
+                try:
+                    negotiation.close()
+                except ndx.BusyError:
+                    continue
+        negotiation.close()
+        assert negotiation.closed
