@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from conftest import PATIENCE, local_address
+from conftest import PATIENCE, local_address, python
 from pairs import unconnected
 
 import ndx
@@ -145,6 +145,25 @@ def test_a_queue_pair_object_may_be_closed_and_asked_for_again() -> None:
             first.query()
 
 
+def test_a_session_of_a_server_is_looked_at_while_it_ends(variant: ndx.Variant) -> None:
+    views: list[ndx.Session] = []
+
+    def look() -> None:
+        for view in list(views):
+            view.snapshot()
+
+    with ndx.Adapter("loop") as adapter, serve(
+        adapter, variant, on_open=lambda view: views.__setitem__(slice(None), [view])
+    ) as server, Looker(look) as looker:
+        for _ in range(30):
+            end = unconnected(adapter)
+            with ndx.Session(
+                variant, where(server), connector=end.connector, qp=end.qp
+            ) as session:
+                session.run()
+    assert looker.count > 0
+
+
 def test_a_negotiation_is_not_closed_beside_a_call_of_it() -> None:
     for _ in range(50):
         negotiation = ndx.Negotiation()
@@ -156,3 +175,123 @@ def test_a_negotiation_is_not_closed_beside_a_call_of_it() -> None:
                     continue
         negotiation.close()
         assert negotiation.closed
+
+
+@pytest.mark.parametrize("function", ["on_open", "on_closed"])
+def test_a_server_is_not_closed_in_its_own_callback(variant: ndx.Variant, function: str) -> None:
+    raised: list[ndx.Error] = []
+    over = threading.Event()
+    box: list[ndx.Server] = []
+
+    def close(session: ndx.Session) -> None:
+        try:
+            box[0].close()
+        except ndx.BusyError as error:
+            raised.append(error)
+        over.set()
+
+    with ndx.Adapter("loop") as adapter:
+        box.append(serve(adapter, variant, **{function: close}))
+        end = unconnected(adapter)
+        with ndx.Session(
+            variant, where(box[0]), connector=end.connector, qp=end.qp
+        ) as session:
+            session.run()
+        assert over.wait(PATIENCE) and len(raised) == 1
+        box[0].close()
+
+
+def test_a_server_is_dropped_in_its_own_callback() -> None:
+    negotiation = ndx.Negotiation()
+    variant = negotiation.variant(STAGED, settings={"slots": 32})
+    over = threading.Event()
+    box: list[ndx.Server] = []
+
+    def drop(session: ndx.Session) -> None:
+        box.clear()
+        over.set()
+
+    with ndx.Adapter("loop") as adapter:
+        box.append(serve(adapter, variant, on_closed=drop))
+        end = unconnected(adapter)
+        with ndx.Session(
+            variant, where(box[0]), connector=end.connector, qp=end.qp
+        ) as session:
+            session.run()
+        assert over.wait(PATIENCE)
+        variant.close()
+        for _ in range(3000):  # the main thread frees the server
+            try:
+                negotiation.close()
+                break
+            except ndx.BusyError:
+                threading.Event().wait(0.01)
+        assert negotiation.closed
+
+
+def test_a_closed_sender_ends_its_wait(adapter: ndx.Adapter) -> None:
+    raised: list[ndx.Error] = []
+    full = threading.Event()
+
+    def send(sender: ndx.Sender) -> None:
+        try:
+            for _ in range(1000):
+                try:
+                    sender.send(b"x", timeout=0)
+                except ndx.TimedOutError:
+                    full.set()
+                    sender.send(b"x", timeout=None)
+        except ndx.Error as error:
+            raised.append(error)
+
+    with ndx.Receiver(adapter, slot_count=4, slot_size=64) as receiver:
+        sender = ndx.Sender(adapter, slot_size=64, slot_count=4, close_timeout_ms=500)
+        with ndx.Listener(adapter, local_address(adapter)) as listener:
+            accepts = threading.Thread(target=receiver.accept, args=(listener,))
+            accepts.start()
+            sender.connect(listener.address)
+            accepts.join(PATIENCE)
+        sends = threading.Thread(target=send, args=(sender,), daemon=True)
+        sends.start()
+        assert full.wait(PATIENCE)
+        sender.close()
+        sends.join(PATIENCE)
+        assert isinstance(raised[0], ndx.ClosedError)
+
+
+def test_a_closed_queue_ends_its_wait() -> None:
+    raised: list[ndx.Error] = []
+
+    def wait(queue: ndx.CompletionQueue) -> None:
+        with pytest.raises(ndx.ClosedError) as info:
+            queue.wait()
+        raised.append(info.value)
+
+    with ndx.Adapter("loop") as adapter:
+        queue = ndx.CompletionQueue(adapter)
+        waits = threading.Thread(target=wait, args=(queue,))
+        waits.start()
+        threading.Event().wait(0.05)
+        queue.close()
+        waits.join(PATIENCE)
+    assert len(raised) == 1
+
+
+def test_the_end_of_the_interpreter_says_goodbye() -> None:
+    code = """
+import threading, ndx
+r = ndx.Receiver("ofi:tcp?iface=lo", slot_size=256, slot_count=16)
+r.connect("{}:{}")
+threading.Thread(target=lambda: r.pull(), daemon=True).start()
+threading.Event().wait(0.1)
+"""
+    with ndx.Adapter("ofi:tcp?iface=lo") as adapter:
+        end = unconnected(adapter)
+        with ndx.Listener(adapter, ("127.0.0.1", 0)) as listener:
+            host, port = listener.address[:2]
+            child = threading.Thread(target=python, args=(code.format(host, port),))
+            child.start()
+            connector = listener.accept(end.qp, timeout=PATIENCE)
+            assert connector.wait_disconnected(PATIENCE) is ndx.DisconnectReason.GRACEFUL
+            child.join(PATIENCE)
+            connector.close()

@@ -14,21 +14,10 @@ bool receiver_in_callback(struct receiver *self)
 	return true;
 }
 
-static int drop_later(void *object)
-{
-	Py_DECREF((PyObject *)object);
-	return 0;
-}
-
-/* The end of the receiver waits for this thread, so this thread must not drop the last reference.
- */
 static void drop_receiver(struct receiver *r)
 {
 	r->thread = 0;
-	if (Py_REFCNT(&r->base.ob_base) > 1)
-		Py_DECREF(&r->base.ob_base);
-	else if (Py_AddPendingCall(drop_later, r) != 0)
-		(void)0; /* rather a leak than a thread that waits for itself */
+	object_drop_later(&r->base);
 }
 
 bool consumer_frame(void *context, const struct ndx_frame *handle)

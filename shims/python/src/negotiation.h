@@ -26,11 +26,19 @@ struct session {
 	struct resources resources;
 };
 
+/** A callback of a server that runs now, on the stack of its thread. */
+struct running {
+	struct running *next, **link;
+	unsigned long thread;
+	bool counted; /* it holds a reference to the server */
+};
+
 struct server {
 	struct object base; /* struct ndx_negotiation_server */
 	PyObject *variants; /* tuple */
 	PyObject *on_open, *on_staged, *on_closed;
 	PyObject *sessions; /* dict: address of the handle -> session */
+	struct running *running;
 };
 
 /** Hold what the arguments name, each of which may be None; false: raised. */

@@ -3,6 +3,7 @@
 #include "pyndx.h"
 
 #include <string.h>
+#include <time.h>
 
 struct object *object_new(PyTypeObject *type, const struct kind *kind)
 {
@@ -65,6 +66,32 @@ void object_close(struct object *self)
 		finish(self);
 }
 
+/* Let other threads run. */
+static void pause_ms(long ms)
+{
+	const struct timespec t = {.tv_nsec = ms * 1000000};
+
+	Py_BEGIN_ALLOW_THREADS;
+	(void)nanosleep(&t, NULL);
+	Py_END_ALLOW_THREADS;
+}
+
+void object_wait_closed(struct object *self, uint32_t most_ms)
+{
+	Py_INCREF(&self->ob_base);
+	for (uint32_t ms = 0; self->handle != NULL && (most_ms == NDX_INFINITE || ms < most_ms);
+	     ms++)
+		pause_ms(1);
+	Py_DECREF(&self->ob_base);
+}
+
+void object_halt(void)
+{
+	/* Python ends the thread in one of the pauses. */
+	for (int ms = 0; pyndx.ending && ms < 1000; ms += 10)
+		pause_ms(10);
+}
+
 bool object_give(struct object *self)
 {
 	if (operation_pending(self)) {
@@ -110,6 +137,20 @@ bool object_recall(struct object *self)
 void object_recalled(struct object *self)
 {
 	self->recall--;
+}
+
+static int drop_reference(void *object)
+{
+	Py_DECREF((PyObject *)object);
+	return 0;
+}
+
+void object_drop_later(struct object *self)
+{
+	if (Py_REFCNT(&self->ob_base) > 1)
+		Py_DECREF(&self->ob_base);
+	else if (Py_AddPendingCall(drop_reference, self) != 0)
+		(void)0; /* rather a leak than a thread that waits for itself */
 }
 
 /* Raises if no call of the object may begin. */
@@ -263,11 +304,28 @@ static PyType_Spec object_spec = {
 	.slots = object_slots,
 };
 
+/* Wait for the calls of closed objects of that rank: threads notice the close within a slice. */
+static void wait_for_rank(enum rank rank)
+{
+	struct object *o = pyndx.objects;
+
+	for (uint32_t left = 1000; o != NULL && left > 0;) {
+		if (o->kind->rank != rank || !o->closing) {
+			o = o->next;
+			continue;
+		}
+		object_wait_closed(o, 5);
+		left -= 5;
+		o = pyndx.objects; /* the list may have changed */
+	}
+}
+
 /* At the end of the interpreter, while it can still run callbacks: close all that is open. */
 static PyObject *shutdown_function(PyObject *module, PyObject *unused)
 {
 	(void)module;
 	(void)unused;
+	pyndx.ending = true;
 	for (int rank = RANK_SERVER; !pyndx.forked && rank <= RANK_ADAPTER; rank++) {
 		struct object *o = pyndx.objects;
 
@@ -281,6 +339,7 @@ static PyObject *shutdown_function(PyObject *module, PyObject *unused)
 			Py_DECREF(&o->ob_base);
 			o = pyndx.objects; /* the list may have changed */
 		}
+		wait_for_rank((enum rank)rank);
 	}
 	pyndx.ended = true;
 	Py_RETURN_NONE;

@@ -136,7 +136,7 @@ struct pyndx {
 		*frame_type, *receiver_type, *sender_type, *reassembly_type, *framework_type,
 		*variant_type, *session_type, *server_type;
 	struct object *objects;
-	bool loaded, used, forked, ended;
+	bool loaded, used, forked, ending, ended;
 };
 extern struct pyndx pyndx;
 
@@ -197,8 +197,16 @@ void object_open(struct object *self, void *handle);
 /** Begin a call; false: closed or forked, and raised. */
 bool object_enter(struct object *self);
 void object_leave(struct object *self);
+/** Drop a reference in a callback of the object, whose end waits for this thread. */
+void object_drop_later(struct object *self);
+/** After a wait that a close has ended: if the interpreter ends, a thread that is left over goes no
+ * further, and reports no ClosedError. */
+void object_halt(void);
 /** Close now, or with the last call in progress. */
 void object_close(struct object *self);
+/** Wait up to @p most_ms (NDX_INFINITE: no limit), without the interpreter's lock, until the calls
+ * in progress of a closed object have returned, and its handle is closed. */
+void object_wait_closed(struct object *self, uint32_t most_ms);
 /** Between object_enter() and object_leave(): a call begins that gives the handle away, and no
  * other call begins before object_take() or object_keep(). False: busy, and BusyError is raised. */
 bool object_give(struct object *self);

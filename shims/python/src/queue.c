@@ -191,6 +191,7 @@ static PyObject *queue_wait(PyObject *self, PyObject *args, PyObject *kwargs)
 	struct deadline deadline;
 	enum ndx_status st = NDX_PENDING;
 	unsigned most = BATCH;
+	bool closed = false;
 	size_t got = 0;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OI:wait", names, &timeout, &most) ||
@@ -214,9 +215,16 @@ static PyObject *queue_wait(PyObject *self, PyObject *args, PyObject *kwargs)
 		if (slice == 0)
 			break;
 	}
-	list = list_of(results, st == NDX_OK ? got : 0);
+	if (st == NDX_PENDING && as_queue(self)->base.closing)
+		(void)pyndx_raise_named("ClosedError",
+		                        "another thread has closed the completion queue");
+	else
+		list = list_of(results, st == NDX_OK ? got : 0);
 leave:
+	closed = as_queue(self)->base.closing;
 	object_leave((struct object *)self);
+	if (closed)
+		object_halt();
 	return list;
 }
 

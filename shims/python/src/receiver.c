@@ -401,6 +401,7 @@ static PyObject *receiver_pull(PyObject *self, PyObject *args)
 	enum ndx_status st = NDX_PENDING;
 	PyObject *list = NULL;
 	PyObject *timeout;
+	bool closed = false;
 	unsigned count;
 	size_t got = 0;
 
@@ -430,7 +431,10 @@ static PyObject *receiver_pull(PyObject *self, PyObject *args)
 		(void)pyndx_raise_last(st);
 	}
 leave:
+	closed = ((struct object *)self)->closing;
 	object_leave((struct object *)self);
+	if (closed)
+		object_halt();
 	return list;
 }
 

@@ -210,12 +210,19 @@ static PyObject *sender_connect_peer(PyObject *self, PyObject *args)
 
 /* ---- frames ---- */
 
+static PyObject *closed_beside(void)
+{
+	object_halt();
+	return pyndx_raise_named("ClosedError", "another thread has closed the sender");
+}
+
 /* _send(data, channel, timeout) -> bool: False: the time is over */
 static PyObject *sender_send(PyObject *self, PyObject *args)
 {
 	enum ndx_status st = NDX_PENDING;
 	struct deadline deadline;
 	bool interrupted = false;
+	bool closed = false;
 	unsigned channel;
 	PyObject *timeout;
 	Py_buffer data;
@@ -237,13 +244,16 @@ static PyObject *sender_send(PyObject *self, PyObject *args)
 		st = ndx_sender_send(handle_of(self), data.buf, (uint32_t)data.len, channel, slice);
 		Py_END_ALLOW_THREADS;
 		interrupted = st == NDX_PENDING && PyErr_CheckSignals() != 0;
-		if (slice == 0)
+		closed = st == NDX_PENDING && ((struct object *)self)->closing;
+		if (slice == 0 || closed)
 			break;
 	}
 	PyBuffer_Release(&data);
 	object_leave((struct object *)self);
 	if (interrupted)
 		return NULL;
+	if (closed)
+		return closed_beside();
 	if (st != NDX_OK && st != NDX_PENDING)
 		return pyndx_raise_last(st);
 	return PyBool_FromLong(st == NDX_OK);
@@ -255,6 +265,7 @@ static PyObject *sender_flush(PyObject *self, PyObject *timeout)
 	enum ndx_status st = NDX_PENDING;
 	struct deadline deadline;
 	bool interrupted = false;
+	bool closed = false;
 
 	if (!pyndx_deadline(timeout, &deadline) || !enter(self))
 		return NULL;
@@ -265,12 +276,15 @@ static PyObject *sender_flush(PyObject *self, PyObject *timeout)
 		st = ndx_sender_flush(handle_of(self), slice);
 		Py_END_ALLOW_THREADS;
 		interrupted = st == NDX_PENDING && PyErr_CheckSignals() != 0;
-		if (slice == 0)
+		closed = st == NDX_PENDING && ((struct object *)self)->closing;
+		if (slice == 0 || closed)
 			break;
 	}
 	object_leave((struct object *)self);
 	if (interrupted)
 		return NULL;
+	if (closed)
+		return closed_beside();
 	if (st != NDX_OK && st != NDX_PENDING)
 		return pyndx_raise_last(st);
 	return PyBool_FromLong(st == NDX_OK);

@@ -37,6 +37,44 @@ static const struct kind server_kind = {
 
 /* ---- callbacks ---- */
 
+/* The server stays until the callback returns; but when it is being freed, it waits for that. */
+static void begin_callback(struct server *server, struct running *running)
+{
+	running->thread = PyThread_get_thread_ident();
+	running->counted = Py_REFCNT(&server->base.ob_base) > 0;
+	if (running->counted)
+		Py_INCREF(&server->base.ob_base);
+	running->next = server->running;
+	running->link = &server->running;
+	if (running->next != NULL)
+		running->next->link = &running->next;
+	server->running = running;
+}
+
+static void end_callback(struct server *server, struct running *running)
+{
+	*running->link = running->next;
+	if (running->next != NULL)
+		running->next->link = running->link;
+	if (running->counted)
+		object_drop_later(&server->base);
+}
+
+/* The end of the server waits for its callbacks. */
+static PyObject *server_close(PyObject *self, PyObject *unused)
+{
+	unsigned long thread = PyThread_get_thread_ident();
+
+	(void)unused;
+	for (const struct running *r = as_server(self)->running; r != NULL; r = r->next)
+		if (r->thread == thread)
+			return pyndx_raise(
+				NDX_E_DEVICE_BUSY,
+				"called in a callback of the server: let another thread do it", 0);
+	object_close((struct object *)self);
+	Py_RETURN_NONE;
+}
+
 /* The session's object; a new reference, or NULL. */
 static struct session *find(struct server *server, struct ndx_session *handle)
 {
@@ -94,6 +132,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *handle,
                                struct ndx_session_resources *resources)
 {
 	struct server *server = arg;
+	struct running running;
 	PyGILState_STATE held;
 	struct session *session;
 	bool good;
@@ -101,6 +140,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *handle,
 	if (pyndx.ended)
 		return NDX_E_CANCELED;
 	held = PyGILState_Ensure();
+	begin_callback(server, &running);
 	session = session_lent(handle);
 	good = session != NULL && remember(server, handle, session);
 	if (good && !ask(server, session, resources)) {
@@ -111,6 +151,7 @@ static enum ndx_status on_open(void *arg, struct ndx_session *handle,
 	}
 	PyErr_Clear();
 	Py_XDECREF((PyObject *)session);
+	end_callback(server, &running);
 	PyGILState_Release(held);
 	return good ? NDX_OK : NDX_E_UNSUCCESSFUL;
 }
@@ -133,12 +174,14 @@ static void on_staged(void *arg, struct ndx_session *handle, enum ndx_stage stag
 {
 	struct server *server = arg;
 	struct session *session;
+	struct running running;
 	PyGILState_STATE held;
 	PyObject *member;
 
 	if (pyndx.ended)
 		return;
 	held = PyGILState_Ensure();
+	begin_callback(server, &running);
 	session = find(server, handle);
 	member = pyndx_enum(PYTHON_STAGE, stage);
 	if (session != NULL && member != NULL)
@@ -146,6 +189,7 @@ static void on_staged(void *arg, struct ndx_session *handle, enum ndx_stage stag
 	Py_XDECREF(member);
 	Py_XDECREF((PyObject *)session);
 	PyErr_Clear();
+	end_callback(server, &running);
 	PyGILState_Release(held);
 }
 
@@ -153,11 +197,13 @@ static void on_closed(void *arg, struct ndx_session *handle)
 {
 	struct server *server = arg;
 	struct session *session;
+	struct running running;
 	PyGILState_STATE held;
 
 	if (pyndx.ended)
 		return;
 	held = PyGILState_Ensure();
+	begin_callback(server, &running);
 	session = find(server, handle);
 	if (session != NULL) {
 		call_about(server, server->on_closed, &session->base.ob_base, NULL);
@@ -166,6 +212,7 @@ static void on_closed(void *arg, struct ndx_session *handle)
 	}
 	Py_XDECREF((PyObject *)session);
 	PyErr_Clear();
+	end_callback(server, &running);
 	PyGILState_Release(held);
 }
 
@@ -337,6 +384,8 @@ static int server_clear(PyObject *self)
 }
 
 static PyMethodDef server_methods[] = {
+	{"close", server_close, METH_NOARGS,
+         "close(): end the server and its sessions. Raises BusyError in a callback of the server."},
 	{"stats", server_stats, METH_NOARGS,
          "stats() -> dict: counters by the names of struct ndx_negotiation_server_stats."},
 	{"snapshot", server_snapshot, METH_NOARGS,

@@ -108,6 +108,8 @@ struct session *session_lent(struct ndx_session *handle)
 void session_lent_end(struct session *session)
 {
 	object_close(&session->base);
+	/* The library frees the handle next. The calls in progress of other threads do not wait. */
+	object_wait_closed(&session->base, NDX_INFINITE);
 }
 
 struct texts {
