@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 
@@ -11,6 +12,7 @@ from conftest import PATIENCE, local_address, python
 from pairs import unconnected
 
 import ndx
+from ndx import aio
 
 STAGED = "example/three-round"
 
@@ -82,6 +84,7 @@ def test_a_connector_is_taken_without_operations_only(
         connector = ndx.Connector(adapter)
         connector.connect(one.qp, listener.address, timeout=PATIENCE)
         thread.join(PATIENCE)
+        assert connector.error_text == ""
         with pytest.raises(ndx.TimedOutError):
             connector.wait_disconnected(0)
         with pytest.raises(ndx.BusyError, match="in flight"):
@@ -229,6 +232,65 @@ def test_a_server_is_dropped_in_its_own_callback() -> None:
         assert negotiation.closed
 
 
+def test_a_closed_queue_leaves_the_loop() -> None:
+    async def main(adapter: ndx.Adapter) -> None:
+        first = aio.CompletionQueue(adapter)
+        waits = asyncio.create_task(first.wait())
+        await asyncio.sleep(0)
+        first.close()
+        second = aio.CompletionQueue(adapter)  # gets the number of the descriptor
+        waits_too = asyncio.create_task(second.wait())
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(ndx.ClosedError):
+                await waits
+            waits_too.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waits_too
+        second.close()
+
+    with ndx.Adapter("loop") as adapter:
+        asyncio.run(main(adapter))
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_closed_receiver_ends_what_is_awaited(adapter: ndx.Adapter, elsewhere: bool) -> None:
+    async def main() -> None:
+        receiver = aio.Receiver(adapter, slot_size=64, slot_count=4)
+        with ndx.Sender(adapter, slot_size=64) as sender:
+            listener = aio.Listener(adapter, local_address(adapter))
+            accepts = asyncio.create_task(receiver.accept(listener))
+            await asyncio.to_thread(sender.connect, listener.address)
+            await accepts
+            pulls = asyncio.create_task(receiver.pull())
+            await asyncio.sleep(0)
+            if elsewhere:
+                await asyncio.to_thread(receiver.close)
+            else:
+                receiver.close()
+            async with asyncio.timeout(PATIENCE):
+                with pytest.raises(ndx.ClosedError):
+                    await pulls
+            listener.close()
+
+    asyncio.run(main())
+
+
+def test_a_closed_connector_hides_no_cancellation(adapter: ndx.Adapter) -> None:
+    async def main() -> None:
+        end = unconnected(adapter)
+        async with aio.Listener(adapter, local_address(adapter)) as listener:
+            connector = aio.Connector(adapter)
+            connects = asyncio.create_task(connector.connect(end.qp, listener.address))
+            await asyncio.sleep(0.05)
+            assert not connects.done()
+            connects.cancel()
+            connector.close()
+            with pytest.raises(asyncio.CancelledError):
+                await connects
+
+    asyncio.run(main())
+
+
 def test_a_closed_sender_ends_its_wait(adapter: ndx.Adapter) -> None:
     raised: list[ndx.Error] = []
     full = threading.Event()
@@ -293,5 +355,6 @@ threading.Event().wait(0.1)
             child.start()
             connector = listener.accept(end.qp, timeout=PATIENCE)
             assert connector.wait_disconnected(PATIENCE) is ndx.DisconnectReason.GRACEFUL
+            assert connector.error_text != ""
             child.join(PATIENCE)
             connector.close()

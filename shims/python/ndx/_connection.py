@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from . import _ndx
 from ._adapter import Address
 from ._enums import DisconnectReason, Status
-from ._errors import AbortedError, CanceledError, RefusedError, TimedOutError
+from ._errors import AbortedError, CanceledError, Error, RefusedError, TimedOutError
 
 READS_MOST = 0xFFFFFFFF
 """Read limit: as many as the adapter can."""
@@ -33,10 +34,12 @@ def wait_for(op: _ndx.Operation, limit: Limit, cancel: Callable[[], object], wha
     try:
         done = op.wait(limit.left())
     except BaseException:
-        cancel()
+        with suppress(Error):  # closed: then the operation is complete
+            cancel()
         raise
     if not done:
-        cancel()
+        with suppress(Error):
+            cancel()
         if op.status in (Status.CANCELED, Status.PENDING):
             raise TimedOutError(Status.IO_TIMEOUT, f"{what}: {limit.timeout} s are over")
     return op.result()

@@ -12,21 +12,24 @@
 
 Every event loop has one port of the library, whose descriptor the loop watches; no thread waits.
 Time-outs are asyncio's (asyncio.timeout(), asyncio.wait_for()): a cancelled call is cancelled in
-the library, too, before the CancelledError reaches the caller.
+the library, too, before the CancelledError reaches the caller. close() ends what a task awaits of
+the object, by ClosedError or CanceledError.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import weakref
 from collections.abc import AsyncIterator, Callable
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
 from . import _ndx
 from ._adapter import Address
 from ._connection import READS_MOST
 from ._enums import DisconnectReason, Stage, Status
-from ._errors import AbortedError, CanceledError, Error, RefusedError
+from ._errors import AbortedError, CanceledError, ClosedError, Error, RefusedError
 from ._negotiation import BaseSession
 from ._stream import BaseReceiver, Batch
 
@@ -76,25 +79,74 @@ async def _outcome(
     try:
         await hub.future(op)
     except asyncio.CancelledError:
-        cancel()
+        with suppress(Error):  # closed: then the operation is complete
+            cancel()
         raise
     return op.result()
 
 
-async def _readable(fd: int) -> None:
-    """Wait until a descriptor is readable. One task at a time for each descriptor."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[None] = loop.create_future()
+class _Waiting(NamedTuple):
+    """A task that waits for a descriptor."""
 
-    def wake() -> None:
-        if not future.done():
-            future.set_result(None)
+    loop: asyncio.AbstractEventLoop
+    fd: int
+    future: asyncio.Future[None]
 
-    loop.add_reader(fd, wake)
-    try:
-        await future
-    finally:
-        loop.remove_reader(fd)
+    def wake(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+
+class _Readable(_ndx.Object):
+    """An object whose descriptor one task at a time waits for."""
+
+    _waiting: _Waiting | None = None
+    _ends = False
+
+    async def _readable(self, fd: int) -> None:
+        """Wait until the object's descriptor is readable."""
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(loop, fd, loop.create_future())
+        loop.add_reader(fd, waiting.wake)
+        self._waiting = waiting
+        try:
+            await waiting.future
+        finally:
+            if self._waiting is waiting:
+                self._forget()
+        if self._ends:
+            raise ClosedError(Status.INVALID_DEVICE_STATE, "closed while a task waits for it")
+
+    def _forget(self) -> None:
+        """Take the descriptor out of the loop, whose thread this is."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.loop.remove_reader(waiting.fd)
+            waiting.wake()
+
+    def close(self) -> None:
+        """Close the object. A task that waits for it gets ClosedError."""
+        self._ends = True
+        waiting = self._waiting
+        # The descriptor must leave the loop before its number can be that of another one.
+        if waiting is not None and waiting.loop.is_running():
+            if asyncio._get_running_loop() is waiting.loop:
+                self._forget()
+            else:
+                gone = threading.Event()
+
+                def forget() -> None:
+                    self._forget()
+                    gone.set()
+
+                with suppress(RuntimeError):  # the loop has ended
+                    waiting.loop.call_soon_threadsafe(forget)
+                    gone.wait(1.0)
+        try:
+            super().close()
+        except Error:
+            self._ends = False  # refused
+            raise
 
 
 class _Managed:
@@ -107,7 +159,7 @@ class _Managed:
         self.close()
 
 
-class CompletionQueue(_Managed, _ndx.CompletionQueue):
+class CompletionQueue(_Managed, _Readable, _ndx.CompletionQueue):
     """CompletionQueue(adapter, depth=64), whose wait() is awaited by one task at a time."""
 
     async def wait(self, count: int = 64) -> list[_ndx.Result]:
@@ -120,7 +172,7 @@ class CompletionQueue(_Managed, _ndx.CompletionQueue):
             results = self.results(count)
             if results:
                 return results
-            await _readable(self.fileno())
+            await self._readable(self.fileno())
 
 
 class Connector(_Managed, _ndx.Connector):
@@ -212,7 +264,7 @@ class Listener(_Managed, _ndx.Listener):
                 return connector
 
 
-class Receiver(BaseReceiver):
+class Receiver(_Readable, BaseReceiver):
     """Receiver(adapter=None, ...): as ndx.Receiver, to be awaited.
 
         async with aio.Receiver("ofi:tcp?iface=lo") as receiver:
@@ -255,13 +307,13 @@ class Receiver(BaseReceiver):
                 )
             if frames:
                 return Batch(frames)
-            await _readable(self.fileno())
+            await self._readable(self.fileno())
 
     async def __aiter__(self) -> AsyncIterator[_ndx.Frame]:
         """As ndx.Receiver's iteration."""
         while (frames := self._pull(16, 0)) is not None:
             if not frames:
-                await _readable(self.fileno())
+                await self._readable(self.fileno())
             frames.reverse()
             while frames:
                 yield frames.pop()

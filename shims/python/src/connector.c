@@ -297,6 +297,22 @@ static PyObject *connector_reason(PyObject *self, void *unused)
 	return pyndx_enum(PYTHON_REASON, reason);
 }
 
+static PyObject *connector_error_text(PyObject *self, void *unused)
+{
+	char text[512]; /* always suffices */
+	size_t length = sizeof(text);
+	enum ndx_status st;
+
+	(void)unused;
+	if (!object_enter((struct object *)self))
+		return NULL;
+	st = ndx_connector_get_error_text(handle_of(self), text, &length);
+	object_leave((struct object *)self);
+	if (st != NDX_OK)
+		return pyndx_raise_last(st);
+	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
 static PyObject *connector_qp(PyObject *self, void *unused)
 {
 	PyObject *qp = as_connector(self)->qp;
@@ -340,6 +356,8 @@ static PyGetSetDef connector_getset[] = {
 	{"peer_address", connector_peer_address, NULL, "As the module socket has it.", NULL},
 	{"disconnect_reason", connector_reason, NULL,
          "ndx.DisconnectReason; NONE: still connected.", NULL},
+	{"error_text", connector_error_text, NULL,
+         "Why the connector failed, or how its connection ended; \"\": neither happened.", NULL},
 	{"qp", connector_qp, NULL, "The queue pair of the latest attempt, or None.", NULL},
 	{NULL, NULL, NULL, NULL, NULL},
 };
