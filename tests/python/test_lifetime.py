@@ -358,3 +358,12 @@ threading.Event().wait(0.1)
             assert connector.error_text != ""
             child.join(PATIENCE)
             connector.close()
+
+
+def test_a_queue_that_is_closed_takes_no_requests() -> None:
+    with ndx.Adapter("loop") as adapter:
+        end = unconnected(adapter)
+        end.cq.close()
+        with pytest.raises(ndx.ClosedError):
+            end.qp.receive(end.region)
+        end.qp.close()

@@ -164,8 +164,15 @@ def test_formats_of_files(capture: Path, order: str, tmp_path: Path) -> None:
     path = tmp_path / "capture.pcapng"
     path.write_bytes(pcapng(wanted, order))
     assert list(ndx.packets(path)) == wanted
-    path.write_bytes(gzip.compress(capture.read_bytes()))
+    packed = gzip.compress(capture.read_bytes())
+    path.write_bytes(packed)
     assert list(ndx.packets(path)) == wanted
+    # compressed twice; another method of compression; a wrong checksum; a broken block
+    broken = packed[:40] + b"\xff" * 40 + packed[80:]
+    for wrong in (gzip.compress(packed), packed[:2] + b"\0" + packed[3:], packed[:-8] + bytes(8), broken):
+        path.write_bytes(wrong)
+        with pytest.raises(ndx.CaptureError):
+            list(ndx.packets(path))
     swapped = struct.pack(order + "IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
     swapped += b"".join(
         struct.pack(order + "IIII", p.time_ns // 10**9, p.time_ns // 1000 % 10**6, len(p.data), 99)

@@ -122,6 +122,7 @@ def test_a_frame_with_other_views_is_not_released(stream: Make) -> None:
     with pytest.raises(BufferError):
         frame.release()
     assert not frame.released and bytes(part) == b"bc" and array[3] == ord("d")
+    assert bytes(frame.data) == b"abcd"
     assert holds(s.receiver, 1)
     del array
     with pytest.raises(BufferError):

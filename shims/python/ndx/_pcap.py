@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import zlib
 from collections.abc import Iterator
 from typing import IO, NamedTuple
 
@@ -147,8 +148,13 @@ def packets(file: IO[bytes]) -> Iterator[Packet]:
         if not file.seekable():
             raise CaptureError("a compressed capture has to be a file")
         file.seek(-len(magic), 1)
-        with gzip.open(file) as inner:
-            yield from packets(inner)  # type: ignore[arg-type]
+        try:
+            with gzip.open(file) as inner:
+                if inner.peek(2)[:2] == b"\x1f\x8b":
+                    raise CaptureError("a capture that is compressed twice")
+                yield from packets(inner)  # type: ignore[arg-type]
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise CaptureError(f"broken gzip: {error}") from None
     elif magic == b"\x0a\x0d\x0d\x0a":
         yield from _pcapng(file)
     elif magic in (

@@ -108,6 +108,7 @@ static bool release_slot(struct frame *self)
 		if (done == NULL)
 			return false;
 		Py_DECREF(done);
+		Py_CLEAR(self->view); /* if others are left, `data` gives a new one */
 	}
 	if (self->exports > 0) {
 		PyErr_SetString(PyExc_BufferError,

@@ -63,8 +63,10 @@ static void reap(struct object *owner)
 	while (op != NULL) {
 		struct operation *next = op->next;
 
-		if (op->port == NULL && ndx_overlapped_status(&op->ov) != NDX_PENDING)
+		if (op->port == NULL && ndx_overlapped_status(&op->ov) != NDX_PENDING) {
 			leave_owner(op);
+			next = owner->operations; /* what was dropped may have changed the list */
+		}
 		op = next;
 	}
 }

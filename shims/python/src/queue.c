@@ -14,11 +14,14 @@ static struct queue *as_queue(PyObject *self)
 struct request *request_new(struct queue *queue, PyObject *qp_context, PyObject *keep,
                             PyObject *context)
 {
-	struct request *r = PyMem_Malloc(sizeof(*r));
+	struct request *r = NULL;
 
+	if (queue->base.closing)
+		(void)pyndx_raise_named("ClosedError", "the completion queue is closed");
+	else if ((r = PyMem_Malloc(sizeof(*r))) == NULL)
+		PyErr_NoMemory();
 	if (r == NULL) {
 		Py_DECREF(keep);
-		PyErr_NoMemory();
 		return NULL;
 	}
 	Py_INCREF(context);
