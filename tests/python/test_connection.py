@@ -293,3 +293,24 @@ def test_connections_leave_no_memory_behind(adapter: ndx.Adapter) -> None:
             two.connector.wait_disconnected(PATIENCE)
 
     grows_no_more(step, 100, 200_000)
+
+
+def test_numbers_out_of_range_do_not_wrap() -> None:
+    with ndx.Adapter("loop") as adapter, ndx.CompletionQueue(adapter) as cq:
+        for wrong in (-1, 1 << 32, (1 << 32) + 64, 1 << 70):
+            for refused in (
+                lambda n: ndx.CompletionQueue(adapter, n),
+                lambda n: ndx.Receiver(adapter, slot_size=n),
+                lambda n: ndx.Sender(adapter, slot_count=n),
+                lambda n: ndx.QueuePair(adapter, cq, receive_depth=n),
+                lambda n: ndx.Connector(adapter, psn=n),
+                lambda n: ndx.Reassembly(max_segments=n),
+                lambda n: cq.results(n),
+            ):
+                with pytest.raises(ValueError):
+                    refused(wrong)
+        for age in (-1.0, 1e12):
+            with pytest.raises(ValueError):
+                ndx.Reassembly(max_age=age)
+        with pytest.raises(ValueError):
+            ndx.Reassembly(max_bytes=-1)

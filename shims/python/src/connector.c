@@ -47,9 +47,10 @@ static PyObject *connector_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 	enum ndx_status st;
 
 	ndx_connector_attr_init(&attr);
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$IIII:Connector", names, &adapter,
-	                                 &attr.drain_timeout_ms, &attr.disconnect_timeout_ms,
-	                                 &attr.connect_timeout_ms, &attr.psn) ||
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O&O&O&O&:Connector", names, &adapter,
+	                                 pyndx_u32, &attr.drain_timeout_ms, pyndx_u32,
+	                                 &attr.disconnect_timeout_ms, pyndx_u32,
+	                                 &attr.connect_timeout_ms, pyndx_u32, &attr.psn) ||
 	    !pyndx_is(adapter, pyndx.adapter_type, "adapter"))
 		return NULL;
 	self = object_new(type, &connector_kind);
@@ -122,8 +123,9 @@ static PyObject *connector_start_connect(PyObject *self, PyObject *args)
 	enum ndx_status st;
 
 	ndx_connect_attr_init(&attr);
-	if (!PyArg_ParseTuple(args, "OOy*IIO", &qp, &destination, &data, &attr.inbound_read_limit,
-	                      &attr.outbound_read_limit, &port))
+	if (!PyArg_ParseTuple(args, "OOy*O&O&O", &qp, &destination, &data, pyndx_u32,
+	                      &attr.inbound_read_limit, pyndx_u32, &attr.outbound_read_limit,
+	                      &port))
 		return NULL;
 	attr.private_data = data.buf;
 	attr.private_data_len = (size_t)data.len;

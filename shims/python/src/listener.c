@@ -30,8 +30,8 @@ static PyObject *listener_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 	unsigned backlog = 0;
 	enum ndx_status st;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|I:Listener", names, &adapter, &address,
-	                                 &backlog) ||
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O&:Listener", names, &adapter, &address,
+	                                 pyndx_u32, &backlog) ||
 	    !pyndx_is(adapter, pyndx.adapter_type, "adapter") ||
 	    !pyndx_address(address, &local, &length))
 		return NULL;

@@ -51,12 +51,13 @@ static bool parse(PyObject *args, PyObject *kwargs, struct arguments *a)
 
 	ndx_qp_attr_init(&a->attr);
 	a->initiator_cq = a->context = Py_None;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$IIIIIIIIO:QueuePair", names,
-	                                 &a->adapter, &a->receive_cq, &a->initiator_cq,
-	                                 &a->attr.receive_depth, &a->attr.initiator_depth,
-	                                 &a->attr.max_receive_sge, &a->attr.max_initiator_sge,
-	                                 &a->attr.inline_size, &a->attr.no_receive_timeout_ms,
-	                                 &a->attr.keepalive_ms, &a->attr.rnr_timer, &a->context))
+	if (!PyArg_ParseTupleAndKeywords(
+		    args, kwargs, "OO|O$O&O&O&O&O&O&O&O&O:QueuePair", names, &a->adapter,
+		    &a->receive_cq, &a->initiator_cq, pyndx_u32, &a->attr.receive_depth, pyndx_u32,
+		    &a->attr.initiator_depth, pyndx_u32, &a->attr.max_receive_sge, pyndx_u32,
+		    &a->attr.max_initiator_sge, pyndx_u32, &a->attr.inline_size, pyndx_u32,
+		    &a->attr.no_receive_timeout_ms, pyndx_u32, &a->attr.keepalive_ms, pyndx_u32,
+		    &a->attr.rnr_timer, &a->context))
 		return false;
 	if (a->initiator_cq == Py_None)
 		a->initiator_cq = a->receive_cq;

@@ -180,6 +180,10 @@ PyObject *pyndx_take_text(char *text);
 bool pyndx_put(PyObject *dict, const char *name, PyObject *value);
 /** An unsigned int up to @p most from an attribute of a call; false: raised. */
 bool pyndx_number(PyObject *object, const char *name, uint64_t most, uint64_t *out);
+/** Converters of "O&" for uint16_t, uint32_t and uint64_t: out of range, they raise ValueError. */
+int pyndx_u16(PyObject *object, void *out);
+int pyndx_u32(PyObject *object, void *out);
+int pyndx_u64(PyObject *object, void *out);
 /** True if the object is an instance of the type; else raises TypeError. */
 bool pyndx_is(PyObject *object, PyTypeObject *type, const char *name);
 

@@ -85,8 +85,8 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	enum ndx_status st;
 
 	ndx_cq_attr_init(&attr);
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|I:CompletionQueue", names, &adapter,
-	                                 &attr.depth) ||
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O&:CompletionQueue", names, &adapter,
+	                                 pyndx_u32, &attr.depth) ||
 	    !pyndx_is(adapter, pyndx.adapter_type, "adapter"))
 		return NULL;
 	self = object_new(type, &queue_kind);
@@ -165,7 +165,7 @@ static bool batch(PyObject *args, PyObject *kwargs, unsigned *most)
 	static char *names[] = {"count", NULL};
 
 	*most = BATCH;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|I:results", names, most))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O&:results", names, pyndx_u32, most))
 		return false;
 	if (*most > BATCH)
 		*most = BATCH;
@@ -197,7 +197,8 @@ static PyObject *queue_wait(PyObject *self, PyObject *args, PyObject *kwargs)
 	bool closed = false;
 	size_t got = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OI:wait", names, &timeout, &most) ||
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO&:wait", names, &timeout, pyndx_u32,
+	                                 &most) ||
 	    !pyndx_deadline(timeout, &deadline) || !object_enter((struct object *)self))
 		return NULL;
 	if (most > BATCH)

@@ -268,18 +268,23 @@ static PyObject *reassembly_new(PyTypeObject *type, PyObject *args, PyObject *kw
 	struct ndx_reassembly_attr attr;
 	struct reassembly *self;
 	PyObject *classes;
-	unsigned long long max_age;
-	unsigned long long wanted;
+	uint64_t max_age;
+	uint64_t wanted;
 	Py_ssize_t max_bytes;
 	enum ndx_status st;
 	int check_crc;
 
 	(void)kwargs;
 	ndx_reassembly_attr_init(&attr);
-	if (!PyArg_ParseTuple(args, "O!KnKIIIp", &PyDict_Type, &classes, &wanted, &max_bytes,
-	                      &max_age, &attr.max_segments, &attr.max_connections,
-	                      &attr.reorder_packets, &check_crc))
+	if (!PyArg_ParseTuple(args, "O!O&nO&O&O&O&p", &PyDict_Type, &classes, pyndx_u64, &wanted,
+	                      &max_bytes, pyndx_u64, &max_age, pyndx_u32, &attr.max_segments,
+	                      pyndx_u32, &attr.max_connections, pyndx_u32, &attr.reorder_packets,
+	                      &check_crc))
 		return NULL;
+	if (max_bytes < 0) {
+		PyErr_SetString(PyExc_ValueError, "max_bytes is less than 0");
+		return NULL;
+	}
 	self = (struct reassembly *)PyType_GenericAlloc(type, 0);
 	if (self == NULL)
 		return NULL;
@@ -287,7 +292,7 @@ static PyObject *reassembly_new(PyTypeObject *type, PyObject *args, PyObject *kw
 	self->make = classes;
 	self->wanted = wanted;
 	self->connections = PyDict_New();
-	attr.max_bytes = max_bytes < 0 ? 0 : (size_t)max_bytes;
+	attr.max_bytes = (size_t)max_bytes;
 	attr.max_age_ns = max_age;
 	attr.check_crc = check_crc != 0;
 	attr.on_event = on_event;

@@ -107,12 +107,14 @@ static bool parse(PyObject *args, PyObject *kwargs, PyObject **adapter, PyObject
 	ndx_receiver_attr_init(attr);
 	*on_end = Py_None;
 	if (!PyArg_ParseTupleAndKeywords(
-		    args, kwargs, "OOO|$iIIIIIppIIIIIIIII:Receiver", names, adapter, consumers,
-		    on_end, &mode, &attr->slot_size, &attr->slot_count, &attr->copy_below,
-		    &attr->copy_count, &attr->sequence_wrap, &need_immediate, &pull,
-		    &attr->send_depth, &attr->no_receive_timeout_ms, &attr->keepalive_ms,
-		    &attr->idle_timeout_ms, &attr->probe_ms, &attr->probe_timeout_ms,
-		    &attr->rnr_timer, &attr->spin_us, &attr->batch))
+		    args, kwargs, "OOO|$iO&O&O&O&O&ppO&O&O&O&O&O&O&O&O&:Receiver", names, adapter,
+		    consumers, on_end, &mode, pyndx_u32, &attr->slot_size, pyndx_u32,
+		    &attr->slot_count, pyndx_u32, &attr->copy_below, pyndx_u32, &attr->copy_count,
+		    pyndx_u32, &attr->sequence_wrap, &need_immediate, &pull, pyndx_u32,
+		    &attr->send_depth, pyndx_u32, &attr->no_receive_timeout_ms, pyndx_u32,
+		    &attr->keepalive_ms, pyndx_u32, &attr->idle_timeout_ms, pyndx_u32,
+		    &attr->probe_ms, pyndx_u32, &attr->probe_timeout_ms, pyndx_u32,
+		    &attr->rnr_timer, pyndx_u32, &attr->spin_us, pyndx_u32, &attr->batch))
 		return false;
 	attr->mode = (enum ndx_receiver_mode)mode;
 	attr->need_immediate = need_immediate != 0;
@@ -307,7 +309,7 @@ static PyObject *receiver_connect_peer(PyObject *self, PyObject *args)
 	unsigned timeout_ms;
 	enum ndx_status st;
 
-	if (!PyArg_ParseTuple(args, "OI", &peer, &timeout_ms) ||
+	if (!PyArg_ParseTuple(args, "OO&", &peer, pyndx_u32, &timeout_ms) ||
 	    !description_from(peer, &description) || receiver_in_callback(as_receiver(self)) ||
 	    !object_enter((struct object *)self))
 		return NULL;
@@ -346,16 +348,17 @@ static PyObject *receiver_numbers(PyObject *self, PyObject *unused)
 static PyObject *receiver_complete(PyObject *self, PyObject *args)
 {
 	struct ndx_receiver_peer peer;
-	unsigned long long probe_address;
+	uint64_t probe_address;
 	unsigned timeout_ms;
 	Py_ssize_t size;
 	const char *gid;
 	enum ndx_status st;
 
 	memset(&peer, 0, sizeof(peer));
-	if (!PyArg_ParseTuple(args, "y#IIIHIKII", &gid, &size, &peer.qpn, &peer.rq_psn,
-	                      &peer.sq_psn, &peer.lid, &peer.mtu, &probe_address, &peer.probe_rkey,
-	                      &timeout_ms))
+	if (!PyArg_ParseTuple(args, "y#O&O&O&O&O&O&O&O&", &gid, &size, pyndx_u32, &peer.qpn,
+	                      pyndx_u32, &peer.rq_psn, pyndx_u32, &peer.sq_psn, pyndx_u16,
+	                      &peer.lid, pyndx_u32, &peer.mtu, pyndx_u64, &probe_address, pyndx_u32,
+	                      &peer.probe_rkey, pyndx_u32, &timeout_ms))
 		return NULL;
 	if (size != (Py_ssize_t)sizeof(peer.gid)) {
 		PyErr_SetString(PyExc_ValueError, "a GID has 16 bytes");
@@ -405,7 +408,8 @@ static PyObject *receiver_pull(PyObject *self, PyObject *args)
 	unsigned count;
 	size_t got = 0;
 
-	if (!PyArg_ParseTuple(args, "IO", &count, &timeout) || !pyndx_deadline(timeout, &deadline))
+	if (!PyArg_ParseTuple(args, "O&O", pyndx_u32, &count, &timeout) ||
+	    !pyndx_deadline(timeout, &deadline))
 		return NULL;
 	if (count == 0 || count > BATCH)
 		count = BATCH;

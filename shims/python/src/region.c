@@ -39,8 +39,8 @@ static PyObject *region_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 	struct region *self;
 	enum ndx_status st;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|I:MemoryRegion", names, &adapter,
-	                                 &memory, &access) ||
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O&:MemoryRegion", names, &adapter,
+	                                 &memory, pyndx_u32, &access) ||
 	    !pyndx_is(adapter, pyndx.adapter_type, "adapter"))
 		return NULL;
 	self = (struct region *)object_new(type, &region_kind);

@@ -50,16 +50,18 @@ static bool parse(PyObject *args, PyObject *kwargs, PyObject **adapter, PyObject
 	                        "spin_us",
 	                        "close_timeout_ms",
 	                        NULL};
-	unsigned long long peer_address = 0;
+	uint64_t peer_address = 0;
 	int mode = NDX_RECEIVER_SEND;
 
 	ndx_sender_attr_init(attr);
 	if (!PyArg_ParseTupleAndKeywords(
-		    args, kwargs, "OO|$iIIIIIKIIIIIII:Sender", names, adapter, receiver, &mode,
-		    &attr->slot_size, &attr->slot_count, &attr->window, &attr->rate,
-		    &attr->sequence_wrap, &peer_address, &attr->peer_token, &attr->peer_slot_size,
-		    &attr->peer_slot_count, &attr->no_receive_timeout_ms, &attr->keepalive_ms,
-		    &attr->spin_us, &attr->close_timeout_ms))
+		    args, kwargs, "OO|$iO&O&O&O&O&O&O&O&O&O&O&O&O&:Sender", names, adapter,
+		    receiver, &mode, pyndx_u32, &attr->slot_size, pyndx_u32, &attr->slot_count,
+		    pyndx_u32, &attr->window, pyndx_u32, &attr->rate, pyndx_u32,
+		    &attr->sequence_wrap, pyndx_u64, &peer_address, pyndx_u32, &attr->peer_token,
+		    pyndx_u32, &attr->peer_slot_size, pyndx_u32, &attr->peer_slot_count, pyndx_u32,
+		    &attr->no_receive_timeout_ms, pyndx_u32, &attr->keepalive_ms, pyndx_u32,
+		    &attr->spin_us, pyndx_u32, &attr->close_timeout_ms))
 		return false;
 	attr->mode = (enum ndx_receiver_mode)mode;
 	attr->peer_address = peer_address;
@@ -198,7 +200,7 @@ static PyObject *sender_connect_peer(PyObject *self, PyObject *args)
 	unsigned timeout_ms;
 	enum ndx_status st;
 
-	if (!PyArg_ParseTuple(args, "OI", &peer, &timeout_ms) ||
+	if (!PyArg_ParseTuple(args, "OO&", &peer, pyndx_u32, &timeout_ms) ||
 	    !description_from(peer, &description) || !enter(self))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
@@ -227,7 +229,7 @@ static PyObject *sender_send(PyObject *self, PyObject *args)
 	PyObject *timeout;
 	Py_buffer data;
 
-	if (!PyArg_ParseTuple(args, "y*IO", &data, &channel, &timeout))
+	if (!PyArg_ParseTuple(args, "y*O&O", &data, pyndx_u32, &channel, &timeout))
 		return NULL;
 	if (data.len > (Py_ssize_t)UINT32_MAX)
 		PyErr_SetString(PyExc_ValueError, "a frame of 4 GiB or more");

@@ -246,12 +246,13 @@ static bool parse(PyObject *args, PyObject *kwargs, struct arguments *a)
 	ndx_negotiation_server_attr_init(attr);
 	a->functions[0] = a->functions[1] = a->functions[2] = Py_None;
 	return PyArg_ParseTupleAndKeywords(
-		       args, kwargs, "sO!|$OOOIIIIIIIIII:Server", names, &attr->address,
+		       args, kwargs, "sO!|$OOOO&O&O&O&O&O&O&O&O&O&:Server", names, &attr->address,
 		       &PyTuple_Type, &a->variants, &a->functions[0], &a->functions[1],
-		       &a->functions[2], &attr->max_sessions, &attr->workers, &attr->workers_most,
-		       &attr->hello_timeout_ms, &attr->stage_timeout_ms, &attr->session_timeout_ms,
-		       &attr->plugin_warn_ms, &attr->max_message, &attr->max_rounds,
-		       &attr->max_history) != 0;
+		       &a->functions[2], pyndx_u32, &attr->max_sessions, pyndx_u32, &attr->workers,
+		       pyndx_u32, &attr->workers_most, pyndx_u32, &attr->hello_timeout_ms,
+		       pyndx_u32, &attr->stage_timeout_ms, pyndx_u32, &attr->session_timeout_ms,
+		       pyndx_u32, &attr->plugin_warn_ms, pyndx_u32, &attr->max_message, pyndx_u32,
+		       &attr->max_rounds, pyndx_u32, &attr->max_history) != 0;
 }
 
 /* The handles of a tuple of variants; enters each. */

@@ -166,12 +166,14 @@ static bool parse(PyObject *args, PyObject *kwargs, struct arguments *a)
 	ndx_session_attr_init(attr);
 	a->connector = a->qp = a->memory = Py_None;
 	return PyArg_ParseTupleAndKeywords(
-		       args, kwargs, "OO!|$OOOIIIIIIIIIII:Session", names, &a->variant,
-		       &PyTuple_Type, &a->servers, &a->connector, &a->qp, &a->memory,
-		       &attr->inbound_read_limit, &attr->outbound_read_limit,
-		       &attr->connect_timeout_ms, &attr->attempts, &attr->backoff_ms,
-		       &attr->backoff_most_ms, &attr->stage_timeout_ms, &attr->session_timeout_ms,
-		       &attr->max_message, &attr->max_rounds, &attr->max_history) &&
+		       args, kwargs, "OO!|$OOOO&O&O&O&O&O&O&O&O&O&O&:Session", names, &a->variant,
+		       &PyTuple_Type, &a->servers, &a->connector, &a->qp, &a->memory, pyndx_u32,
+		       &attr->inbound_read_limit, pyndx_u32, &attr->outbound_read_limit, pyndx_u32,
+		       &attr->connect_timeout_ms, pyndx_u32, &attr->attempts, pyndx_u32,
+		       &attr->backoff_ms, pyndx_u32, &attr->backoff_most_ms, pyndx_u32,
+		       &attr->stage_timeout_ms, pyndx_u32, &attr->session_timeout_ms, pyndx_u32,
+		       &attr->max_message, pyndx_u32, &attr->max_rounds, pyndx_u32,
+		       &attr->max_history) &&
 	       pyndx_is(a->variant, pyndx.variant_type, "variant");
 }
 
@@ -261,7 +263,7 @@ static PyObject *session_start_execute(PyObject *self, PyObject *args)
 	PyObject *port;
 	unsigned stage;
 
-	if (!PyArg_ParseTuple(args, "IO", &stage, &port))
+	if (!PyArg_ParseTuple(args, "O&O", pyndx_u32, &stage, &port))
 		return NULL;
 	if (stage > NDX_STAGE_DONE) {
 		PyErr_SetString(PyExc_ValueError, "there is no such stage");

@@ -221,6 +221,31 @@ bool pyndx_number(PyObject *object, const char *name, uint64_t most, uint64_t *o
 	return true;
 }
 
+int pyndx_u16(PyObject *object, void *out)
+{
+	uint64_t value;
+
+	if (!pyndx_number(object, "the number", UINT16_MAX, &value))
+		return 0;
+	*(uint16_t *)out = (uint16_t)value;
+	return 1;
+}
+
+int pyndx_u32(PyObject *object, void *out)
+{
+	uint64_t value;
+
+	if (!pyndx_number(object, "the number", UINT32_MAX, &value))
+		return 0;
+	*(uint32_t *)out = (uint32_t)value;
+	return 1;
+}
+
+int pyndx_u64(PyObject *object, void *out)
+{
+	return pyndx_number(object, "the number", UINT64_MAX, out) ? 1 : 0;
+}
+
 bool pyndx_is(PyObject *object, PyTypeObject *type, const char *name)
 {
 	int is = PyObject_IsInstance(object, (PyObject *)type);
