@@ -117,11 +117,14 @@ def test_a_frame_with_other_views_is_not_released(stream: Make) -> None:
     s = stream(slot_count=2)
     s.sender.send(b"abcd")
     frame = s.receiver.next(PATIENCE)
-    part = frame.data[1:3]
+    view = frame.data
+    part = view[1:3]
     array = numpy.frombuffer(frame, dtype="u1")
     with pytest.raises(BufferError):
         frame.release()
     assert not frame.released and bytes(part) == b"bc" and array[3] == ord("d")
+    with pytest.raises(ValueError):
+        view[0]
     assert bytes(frame.data) == b"abcd"
     assert holds(s.receiver, 1)
     del array

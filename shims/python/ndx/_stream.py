@@ -140,7 +140,10 @@ class BaseReceiver(_ndx.Receiver):
             self._prepare()
 
     def start(self, connector: _ndx.Connector) -> None:
-        """Run on the connection of `qp`; the receiver takes the connector, which is closed then."""
+        """Run on the connection of `qp`; the receiver takes the connector, which is closed then.
+
+        Raises BusyError while an operation of the connector is in flight: cancel() it first.
+        """
         self._start(connector)
 
     def describe(self, role: Role) -> dict[str, Any]:
@@ -260,7 +263,7 @@ class Receiver(BaseReceiver):
     def stop(self) -> None:
         """Disconnect and end reception. Frames that are held stay valid.
 
-        Raises BusyError in a callback of the receiver.
+        Raises BusyError in a callback of the receiver, and while a session holds `qp`.
         """
         self._stop()
 
@@ -306,7 +309,10 @@ class BaseSender(_ndx.Sender):
         return self
 
     def start(self, connector: _ndx.Connector) -> None:
-        """Send on the connection of `qp`; the sender takes the connector, which is closed then."""
+        """Send on the connection of `qp`; the sender takes the connector, which is closed then.
+
+        Raises BusyError as Receiver.start().
+        """
         self._start(connector)
 
     def describe(self, role: Role) -> dict[str, Any]:
