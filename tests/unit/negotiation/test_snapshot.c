@@ -388,7 +388,7 @@ static void *look_on(void *arg)
 				(void)__atomic_add_fetch(&l->wrong, 1, __ATOMIC_SEQ_CST);
 			before = views.list[i].id;
 		}
-		free(views.list);
+		server_forget(&views);
 		(void)__atomic_add_fetch(&l->passes, 1, __ATOMIC_SEQ_CST);
 	}
 	return NULL;
@@ -493,7 +493,7 @@ static void sessions_have_their_turn_between_two_steps(void **state)
 	ndxp_loop_call(loop, busy_end, &b);
 	assert_true(turns >= 2); /* three steps */
 	assert_int_equal(views.count, MANY);
-	free(views.list);
+	server_forget(&views);
 	(void)close(b.watch.fd);
 	for (int i = 0; i < MANY; i++)
 		(void)close(fds[i]);
