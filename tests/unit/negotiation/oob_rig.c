@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "fake_direct.h"
 #include "same_plugin.h"
@@ -162,6 +163,27 @@ void rig_up(struct rig *r)
 	if (client_stage_ms > 0)
 		session.stage_timeout_ms = client_stage_ms;
 	assert_int_equal(ndx_session_create(&session, &r->session), NDX_OK);
+}
+
+struct cut {
+	const struct ndx_session *session;
+	int how;
+	int result;
+};
+
+static void cut_on_loop(void *arg)
+{
+	struct cut *cut = arg;
+
+	cut->result = shutdown(cut->session->driver.fd, cut->how);
+}
+
+void cut_transport(struct ndx_session *s, int how)
+{
+	struct cut cut = {.session = s, .how = how};
+
+	ndxp_loop_call(s->driver.engine->loop, cut_on_loop, &cut);
+	assert_int_equal(cut.result, 0);
 }
 
 void wait_closed(struct rig *r)

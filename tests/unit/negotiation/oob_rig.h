@@ -71,6 +71,8 @@ void rig_down(struct rig *r);
 
 /* The server's session is over. */
 void wait_closed(struct rig *r);
+/* Shut the socket down (shutdown()), on the thread that owns the descriptor. */
+void cut_transport(struct ndx_session *s, int how);
 
 /* Ask for the indication of the disconnect; it has come. */
 void watch(struct end *e);

@@ -91,7 +91,7 @@ static void a_lost_transport_is_replaced(void **state)
 	await_value(&stuck, 2);
 	watch(&r.a);
 	watch(&r.b);
-	assert_int_equal(shutdown(r.session->driver.fd, SHUT_RDWR), 0);
+	cut_transport(r.session, SHUT_RDWR);
 	__atomic_store_n(&stuck, 0, __ATOMIC_SEQ_CST);
 	assert_int_equal(pthread_join(thread, &st), 0);
 	assert_int_equal((intptr_t)st, NDX_OK);
@@ -153,7 +153,7 @@ static void a_lost_transport_is_replaced_while_connecting(void **state)
 	await(&r.informed);
 	while (strcmp(latest_event(&r.a), "CONNECT_PEER") != 0)
 		(void)poll(NULL, 0, 1);
-	assert_int_equal(shutdown(r.session->driver.fd, SHUT_RD), 0);
+	cut_transport(r.session, SHUT_RD);
 	while (connects(r.session) < 2)
 		(void)poll(NULL, 0, 1);
 	assert_string_equal(latest_event(&r.a), "CONNECT_PEER");

@@ -213,7 +213,7 @@ static void a_lost_transport_ends_the_proof_at_once(void **state)
 	rig_plugin = NULL;
 	start_and_wait_for_looks(&r, &thread);
 	since = ndxp_now_ns();
-	assert_int_equal(shutdown(r.session->driver.fd, SHUT_RDWR), 0);
+	cut_transport(r.session, SHUT_RDWR);
 	assert_int_equal(pthread_join(thread, &st), 0);
 	await(&r.closed);
 	assert_true(ndxp_now_ns() - since < limit_ns);

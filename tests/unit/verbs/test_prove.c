@@ -26,13 +26,28 @@ static void open_described(struct rig *rig)
 	assert_int_equal(verbs_mailbox_open(&rig->conn), NDX_OK);
 }
 
+struct looking {
+	struct rig *rig;
+	struct ndx_spi_proof proof;
+	enum ndx_status status;
+};
+
+static void look_on_loop(void *arg)
+{
+	struct looking *l = arg;
+
+	l->status = verbs_conn_prove(&l->rig->conn.spi, WRITE, EXPECT, &l->proof);
+}
+
+/* On the control thread, where the proof is at home. */
 static struct ndx_spi_proof look(struct rig *rig)
 {
-	struct ndx_spi_proof proof;
+	struct looking l = {.rig = rig};
 
 	verbs_qp_poll(rig_qp(rig));
-	assert_int_equal(verbs_conn_prove(&rig->conn.spi, WRITE, EXPECT, &proof), NDX_OK);
-	return proof;
+	ndxp_loop_call(rig->adapter.spi.loop, look_on_loop, &l);
+	assert_int_equal(l.status, NDX_OK);
+	return l.proof;
 }
 
 static void a_refused_write_is_a_denial(void **state)
