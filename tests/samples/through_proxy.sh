@@ -34,7 +34,7 @@ proxy_end() {
 # that both ends verify, and goodbyes
 through_proxy() {
 	server_start "$work" "$1/ndx-negotiate" server "$5" --adapter "$4" --count 1 \
-		--variant gateway/described || return
+		--allow-plaintext --variant gateway/described || return
 	proxy_start "$2" "$6" || return
 	timeout -k 5 100 "$1/ndx-negotiate" client "$server_address" --adapter "$3" --messages 50 \
 		--attempts 6 --variant gateway/described --history \

@@ -85,7 +85,7 @@ tls_moves_data() {
 		--tls-psk "$work/psk" >"$work/client.log" 2>&1 || return 1
 	server_end || return 1
 	grep -q '50 messages of 4096 bytes each way, 50 writes, 50 reads: 0 wrong' "$work/client.log" &&
-		grep -q 'validate 0: sent, 80 bytes' "$work/client.log" &&
+		grep -q 'validate 0: sent validate, 80 bytes' "$work/client.log" &&
 		grep -q 'TLS 1.3, TLS_AES_128_GCM_SHA256, pre-shared key of "alice"' \
 			"$work/server.log" &&
 		grep -q '0 wrong; end of connection: graceful' "$work/server.log"

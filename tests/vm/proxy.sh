@@ -25,7 +25,7 @@ verdict proxy.cut_twice_in_each_stage $?
 # The proxy dies while data move: both ends report an abort.
 dies() {
 	server_start "$work" ndx-negotiate server 10.9.0.2:0 --adapter verbs:rxe1 --count 1 \
-		--variant gateway/described || return
+		--allow-plaintext --variant gateway/described || return
 	proxy_start "$src" 0 || return
 	timeout 60 ndx-negotiate client "$server_address" --adapter verbs:rxe0 --messages 1000000 \
 		--variant gateway/described --set "proxy=$proxy_address,user=ada,token=lovelace" \
