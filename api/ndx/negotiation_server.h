@@ -77,6 +77,9 @@ struct ndx_variant_grant {
 	void *reserved[4];        /**< NULL */
 };
 
+/** Of max_handshakes and max_handshakes_per_address: as many as come. */
+#define NDX_NEGOTIATION_SERVER_NO_LIMIT UINT32_MAX
+
 /** Attributes of a server. Call ndx_negotiation_server_attr_init() first. */
 struct ndx_negotiation_server_attr {
 	size_t size; /**< set by ndx_negotiation_server_attr_init() */
@@ -135,9 +138,15 @@ struct ndx_negotiation_server_attr {
 	 * and these limits have no effect. 0: no limit. Default 1024 sessions.
 	 */
 	uint32_t max_sessions_per_principal;
-	/** Queue pairs that `open` and `open_many` have given. Default 1024 */
+	/** Queue pairs that `open`, `open_many` and `add_many` have given. Default 1024 */
 	uint32_t max_queue_pairs_per_principal;
-	uint32_t reserved; /**< 0 */
+	/**
+	 * Connections in a second of one address, as of max_waiting_per_address, that the server
+	 * takes; ten seconds of them may come at once. Further ones are closed before TLS begins,
+	 * and the log names the address. 0: the default: with TLS 256, without TLS no limit.
+	 * NDX_NEGOTIATION_SERVER_NO_LIMIT: no limit.
+	 */
+	uint32_t max_handshakes_per_address;
 	/** Bytes that `open` has described (`memory` of the resources). Default 0 */
 	uint64_t max_memory_per_principal;
 	/**
@@ -157,10 +166,36 @@ struct ndx_negotiation_server_attr {
 	                             struct ndx_session_queue_pair *list,
 	                             struct ndx_session_resources *resources);
 	/**
-	 * Queue pairs of one session; a client that asks for more is refused. Each costs some 4 KiB
-	 * from the hello message on. 1 to NDX_SESSION_QUEUE_PAIRS_MOST. Default 64.
+	 * Queue pairs of one session at a time, those that were added included; a client that asks
+	 * for more is refused. Each costs some 4 KiB, from the hello message on. 1 to
+	 * NDX_SESSION_QUEUE_PAIRS_MOST. Default 64.
 	 */
 	uint32_t max_queue_pairs;
+	/** As max_handshakes_per_address, of all addresses together. With TLS 1024. */
+	uint32_t max_handshakes;
+	/**
+	 * may: as `open_many`, for a client that adds @p count queue pairs to its session
+	 * (ndx_session_add_queue_pairs()); the first one has the index @p first. On failure none of
+	 * them is added, and the session goes on. NULL: nothing is added.
+	 */
+	enum ndx_status (*add_many)(void *arg, struct ndx_session *session, uint32_t first,
+	                            uint32_t count, struct ndx_session_queue_pair *list);
+	/**
+	 * may: what `add_many` gave is connected, and data may be transferred (NDX_OK); or it is
+	 * not, and the program owns the connectors and queue pairs again: it closes them before it
+	 * returns. Called once for each `add_many` that succeeded. Without this callback the
+	 * program owns them again after `closed`.
+	 */
+	void (*added)(void *arg, struct ndx_session *session, uint32_t first, uint32_t count,
+	              enum ndx_status status);
+	/**
+	 * may: the client has removed a queue pair from its session
+	 * (ndx_session_remove_queue_pairs()), or gave up one that it had added. The program owns
+	 * the connector and the queue pair again: it disconnects and closes them before it returns;
+	 * then they do not count any more for the limits of the principal. Without this callback
+	 * that is so after `closed`.
+	 */
+	void (*removed)(void *arg, struct ndx_session *session, uint32_t index);
 };
 
 /** `size` of struct ndx_negotiation_server_attr in version 0.1; the smallest that is accepted. */
@@ -193,6 +228,8 @@ struct ndx_negotiation_server_stats {
 	uint64_t refused_principals; /**< sessions beyond a limit of their principal */
 	uint64_t refused_variants;   /**< sessions without a grant for the variant */
 	uint64_t refused_identities; /**< to go on with a session of another identity */
+	/** Connections beyond max_handshakes or max_handshakes_per_address. */
+	uint64_t refused_handshakes;
 };
 
 /** `size` of struct ndx_negotiation_server_stats in version 0.1; the smallest that is accepted. */
@@ -209,6 +246,7 @@ struct ndx_negotiation_server_stats {
  * @retval NDX_E_INVALID_PARAMETER      NULL argument, no variant, or a limit of 0 or too large;
  *                                      ndx_last_error() names it
  * @retval NDX_E_INVALID_ADDRESS        the address is malformed, or not of this host
+ * @retval NDX_E_ACCESS_DENIED          this process may not use a port below 1024 (ip(7))
  * @retval NDX_E_SHARING_VIOLATION      the port is in use at one of the addresses
  * @retval NDX_E_NOT_FOUND              there is no such file of `tls`
  * @retval NDX_E_INVALID_CONFIG         a file of `tls` is not what it has to be; or one of the
@@ -256,10 +294,10 @@ enum ndx_status ndx_negotiation_server_get_stats(struct ndx_negotiation_server *
 #define NDX_NEGOTIATION_SERVER_LISTED_MOST 10000u
 
 /**
- * Counters, limits and sessions of the server as one JSON text. docs/observability.md describes the
- * members; later versions may add members. The text lists the oldest sessions, at most
- * NDX_NEGOTIATION_SERVER_LISTED_MOST of them, and has the number of all. No key, address of memory,
- * cookie or message is in the text.
+ * Counters, limits and sessions of the server as one JSON text. docs/observing-sessions.md
+ * describes the members; later versions may add members. The text lists the oldest sessions, at
+ * most NDX_NEGOTIATION_SERVER_LISTED_MOST of them, and has the number of all. No key, address of
+ * memory, cookie or message is in the text.
  *
  * The sessions are read in steps of at most 256, and the server serves clients between two steps:
  * the text shows each session at one moment, but not all sessions at the same one.

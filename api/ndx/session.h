@@ -68,8 +68,8 @@ enum ndx_session_state {
 	NDX_SESSION_CONNECTING, /**< the transport; also between two attempts */
 	NDX_SESSION_CONNECTED,  /**< between two stages */
 	NDX_SESSION_EXCHANGING, /**< in a stage */
-	NDX_SESSION_FAILED,
-	NDX_SESSION_CLOSED, /**< of a server's session: the peer ended the session */
+	NDX_SESSION_FAILED,     /**< in a call; or between two, because the transport is lost */
+	NDX_SESSION_CLOSED,     /**< of a server's session: the peer ended the session */
 };
 
 /** Kind of an entry of the history. */
@@ -90,6 +90,10 @@ enum ndx_history_kind {
 	/** The TLS handshake; text is the version, the cipher and the peer's name, or the failure
 	 */
 	NDX_HISTORY_TLS,
+	/** Queue pairs were added, or not; text says which, and why not */
+	NDX_HISTORY_ADD,
+	/** The transport was lost between two calls; text says why, or that another one may come */
+	NDX_HISTORY_LOST,
 };
 
 /** One entry of a session's history. */
@@ -169,8 +173,8 @@ struct ndx_session_attr {
 	 * plugin with NDX_PLUGIN_MANY, TCP, and a server that takes so many. Up to the end of stage
 	 * ready the session connects all of them or none: one that fails ends the session, and
 	 * connections that were made are disconnected. Afterwards each connection ends by itself,
-	 * by its connector, and the others go on. None can be added later. Read by
-	 * ndx_session_create() only.
+	 * by its connector, and the others go on. A session of two or more takes further ones
+	 * later: ndx_session_add_queue_pairs(). Read by ndx_session_create() only.
 	 */
 	const struct ndx_session_queue_pair *queue_pairs;
 	size_t queue_pair_count;
@@ -310,9 +314,94 @@ enum ndx_status ndx_session_execute_overlapped(struct ndx_session *session, enum
 enum ndx_status ndx_session_run_overlapped(struct ndx_session *session, struct ndx_overlapped *ov);
 
 /**
+ * Add queue pairs to a session of several, between the stages ready and done, while the others
+ * live. The new ones go through the stages info, validate and ready by themselves, all of them or
+ * none: a failure leaves the session and its other queue pairs as they were, and
+ * ndx_session_get_add_error() has the details. Connections that the new ones had made by then are
+ * disconnected; their connectors and queue pairs are of no further use. Only a lost transport, or a
+ * peer that breaks the protocol, ends the session. The index of a queue pair here is that of the
+ * one there; indices are not used again.
+ *
+ * @param list        @p count entries, as `queue_pairs` of the attributes; copied
+ * @param count       1 to NDX_SESSION_QUEUE_PAIRS_MOST, together with those that the session has
+ * @param[out] first  index of the first one, the others follow; may be NULL; untouched on failure
+ *
+ * @retval NDX_OK                       both ends have completed the stages
+ * @retval NDX_E_INVALID_PARAMETER      NULL argument, or an entry lacks its connector or queue pair
+ * @retval NDX_E_NOT_SUPPORTED          the session began with one queue pair; or the version of the
+ *                                      server, its program, or the plugin of one end
+ *                                      (NDX_PLUGIN_ADDS) does not take queue pairs later
+ * @retval NDX_E_INVALID_DEVICE_STATE   stage ready has not ended, stage done has begun, the session
+ *                                      has failed, or another call on it is in progress
+ * @retval NDX_E_DEVICE_BUSY            queue pairs are being added already
+ * @retval NDX_E_INSUFFICIENT_RESOURCES more than NDX_SESSION_QUEUE_PAIRS_MOST, or the 65536 indices
+ *                                      are used up
+ * @retval NDX_E_REMOTE_ERROR           the server refuses them, or failed
+ * @retval NDX_E_IO_TIMEOUT             stage_timeout_ms have elapsed in one of the stages
+ * @retval NDX_E_CANCELED               ndx_session_cancel() or ndx_session_close() was called. The
+ *                                      cancel is of this call alone: the session goes on
+ * @retval NDX_E_NO_MEMORY              out of memory
+ * @retval NDX_E_WOULD_BLOCK            called in a callback; nothing has changed
+ * @return otherwise the failure of the plugin, the transport or the provider
+ *
+ * Thread safety: one thread at a time. Blocks: up to stage_timeout_ms in each stage; a function of
+ * a plugin that does not return is not interrupted.
+ */
+enum ndx_status ndx_session_add_queue_pairs(struct ndx_session *session,
+                                            const struct ndx_session_queue_pair *list, size_t count,
+                                            uint32_t *first);
+
+/**
+ * As ndx_session_add_queue_pairs(), without blocking. See ndx_session_connect_overlapped().
+ *
+ * @param ov  the overlapped object; completes with the status that ndx_session_add_queue_pairs()
+ *            returns, and the index of the first queue pair as `information`
+ *
+ * @retval NDX_PENDING                  started
+ * @retval NDX_E_INVALID_PARAMETER      as there; or @p ov is NULL, or in flight
+ * @retval NDX_E_NOT_SUPPORTED          as there; but what the server says comes with @p ov
+ * @retval NDX_E_INVALID_DEVICE_STATE   as there
+ * @retval NDX_E_DEVICE_BUSY            as there
+ * @retval NDX_E_INSUFFICIENT_RESOURCES as there, or no thread
+ * @retval NDX_E_CANCELED               the session was cancelled before
+ * @retval NDX_E_NO_MEMORY              out of memory
+ *
+ * Thread safety: any thread, one call at a time for each session; also in a callback. Blocks: no.
+ */
+enum ndx_status ndx_session_add_queue_pairs_overlapped(struct ndx_session *session,
+                                                       const struct ndx_session_queue_pair *list,
+                                                       size_t count, struct ndx_overlapped *ov);
+
+/**
+ * Remove queue pairs whose connections have ended from a session of several: their memory, and
+ * their places in the limits of the server, are free again. The others live on. The server's
+ * program learns of it (`removed` of struct ndx_negotiation_server_attr). Disconnect first; the
+ * connectors may be closed before or afterwards. Without this call a queue pair that has ended
+ * keeps its place until the session is closed. A session may have none left.
+ *
+ * @param first  index of the first one
+ * @param count  1 or more
+ *
+ * @retval NDX_OK                     they are no more of the session
+ * @retval NDX_E_INVALID_PARAMETER    session is NULL, or the session does not have all of these
+ * @retval NDX_E_NOT_SUPPORTED        the session began with one queue pair, or the server's version
+ *                                    removes none
+ * @retval NDX_E_INVALID_DEVICE_STATE stage ready has not ended, the session has failed, another
+ *                                    call on it is in progress, or one of the connections still
+ *                                    uses the transport for its goodbye
+ * @retval NDX_E_NO_MEMORY            out of memory
+ * @retval NDX_E_WOULD_BLOCK          called in a callback; nothing has changed
+ *
+ * Thread safety: one thread at a time. Blocks: for the plugin's `end` of these queue pairs.
+ */
+enum ndx_status ndx_session_remove_queue_pairs(struct ndx_session *session, uint32_t first,
+                                               uint32_t count);
+
+/**
  * Cancel a session from another thread. The call in progress returns NDX_E_CANCELED, or its
  * overlapped object completes so, and so do later calls. The session must still be closed. NULL is
- * a no-op.
+ * a no-op. While queue pairs are being added, the cancel ends that call alone; between the end of
+ * such a call and the next call it does nothing, because it comes too late.
  *
  * An overlapped call is complete when this call returns, except: while a function of a plugin or
  * the transport of a device is running, or the latter is to be closed, the call completes after
@@ -365,13 +454,17 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *session,
                                           struct ndx_peer_description *peer,
                                           struct ndx_agreement *agreed);
 
-/** How many queue pairs the session connects; 1 if it has none of NDX's. Any thread. */
+/**
+ * How many queue pairs the session has, without those that are being added or were removed; 1 if it
+ * has none of NDX's. Any thread.
+ */
 uint32_t ndx_session_get_queue_pair_count(const struct ndx_session *session);
 
 /**
  * What was agreed in stage info for one queue pair.
  *
- * @param index               of the queue pair, below ndx_session_get_queue_pair_count()
+ * @param index               of the queue pair: of those of the attributes the place there, of
+ *                            those that were added what ndx_session_add_queue_pairs() gave
  * @param[out] own, peer, agreed  each may be NULL
  *
  * @retval NDX_E_INVALID_PARAMETER    session is NULL, or there is no such queue pair
@@ -396,6 +489,19 @@ enum ndx_status ndx_session_get_queue_pair_agreement(const struct ndx_session *s
  */
 enum ndx_status ndx_session_get_error(const struct ndx_session *session,
                                       struct ndx_session_error *error);
+
+/**
+ * Why the latest ndx_session_add_queue_pairs() failed; `status` is NDX_OK if it did not, or if
+ * there was none. A call that was refused at once leaves this as it was.
+ *
+ * @param[in,out] error  the caller sets `size`; the call fills as much as that
+ *
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is smaller than in any released version
+ *
+ * Thread safety: any thread. Blocks: no.
+ */
+enum ndx_status ndx_session_get_add_error(const struct ndx_session *session,
+                                          struct ndx_session_error *error);
 
 /**
  * The latest entries of the history, oldest first, as ndx_connector_get_history() has the

@@ -8,8 +8,9 @@
  * as ndx_session_run_overlapped() does: the servers of the attributes are asked in their order,
  * without a pause between them. When that fails, or when the connection ends later, the manager
  * pauses and makes a new session. A life is the time from the end of stage ready to the end of the
- * connection. Nothing of a life is used in the next one: session, cookie, connector, queue pair and
- * memory keys are new each time.
+ * connection; where `provide` gives no connector, to the loss of the session's transport, or to the
+ * program's report. Nothing of a life is used in the next one: session, cookie, connector, queue
+ * pair and memory keys are new each time.
  *
  *     queued -> connecting -> up -> waiting -> queued ...
  *                          -> waiting -> queued ...       the attempt failed

@@ -35,6 +35,8 @@ enum ndx_tls_verify {
 /**
  * TLS of a session or of a server. Call ndx_tls_attr_init() first. The files are read when the
  * session or the server is created, and never again. Nothing of the structure is used after that.
+ * A session uses what an earlier one of the same variant has read if the attributes are the same,
+ * and no file has changed since; the variant keeps that until the next change, or its end.
  */
 struct ndx_tls_attr {
 	size_t size; /**< set by ndx_tls_attr_init() */

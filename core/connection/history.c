@@ -159,18 +159,12 @@ void conn_failure_text(const struct ndx_connector *c, const char *what,
 
 void conn_log_failure(struct ndx_connector *c, const char *what, const struct conn_result *result)
 {
-	const struct conn_result without_native = {.status = result->status,
-	                                           .cause = result->cause};
 	char whole[BASE_FAILURE_TEXT];
 
 	conn_failure_text(c, what, result, whole);
 	free(c->failure);
 	c->failure = strdup(whole); /* without memory the history has to do */
-	if (ndxp_log_enabled(NDX_LOG_ERROR)) {
-		/* the log adds the native code to the text, and has it in the record */
-		conn_failure_text(c, what, &without_native, whole);
-		ndxp_log(NDX_LOG_ERROR, __func__, result->native, "%s", whole);
-	}
+	base_log_failure(__func__, result->native, whole);
 	dump(c);
 }
 

@@ -62,6 +62,7 @@ static void look(struct ndx_connector *c, bool last)
 	st = c->adapter->ops->conn_prove(c->native, c->proof->write, c->proof->expect, &found);
 	last = last || st != NDX_OK || (found.status != NDX_OK && found.status != NDX_PENDING) ||
 	       ndxp_now_ns() >= c->proof->deadline_ns;
+	last = last || found.seen == NDX_PROVED_REFUSED; /* breaks the own queue pair, too */
 	if (!last && (found.status == NDX_PENDING || found.seen != NDX_PROVED_WHOLE)) {
 		ndxp_timer_set(c->adapter->loop, &c->proof->timer,
 		               c->proof->looks++ < LOOKS ? LOOK_MS : LOOK_MOST_MS);

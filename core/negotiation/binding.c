@@ -11,9 +11,11 @@
 /* A MAC of one of several queue pairs is none of a single queue pair. */
 static const char purpose[] = "ndx validate 1";
 static const char purpose_of_many[sizeof(purpose)] = "ndx validate 2";
+/* Nor is that of one that was added later the MAC of one that was there from the start. */
+static const char purpose_of_added[sizeof(purpose)] = "ndx validate 3";
 
 #define PAYLOAD_MOST 4096u
-#define INPUT_MOST (sizeof(purpose) + 2 + 2 + (size_t)2 * BINDING_DIGEST + PAYLOAD_MOST)
+#define INPUT_MOST (sizeof(purpose) + 2 + 2 + 4 + (size_t)2 * BINDING_DIGEST + PAYLOAD_MOST)
 
 void binding_begin(struct binding *b)
 {
@@ -40,6 +42,13 @@ void binding_add(struct binding *b, enum ndx_role from, const void *message, siz
 	EVP_MD_CTX_free(ctx);
 }
 
+static const char *purpose_for(const struct binding *b)
+{
+	if (!b->one_of_many)
+		return purpose;
+	return b->batch > 0 ? purpose_of_added : purpose_of_many;
+}
+
 /* Of a frame's flags and `length` bytes of its payload. */
 static bool compute(const struct binding *b, enum ndx_role from, const struct frame *f,
                     const uint8_t *payload, uint8_t mac[FRAME_MAC_SIZE])
@@ -50,12 +59,16 @@ static bool compute(const struct binding *b, enum ndx_role from, const struct fr
 
 	if (b->broken || f->length > PAYLOAD_MOST)
 		return false;
-	memcpy(input, b->one_of_many ? purpose_of_many : purpose, sizeof(purpose));
+	memcpy(input, purpose_for(b), sizeof(purpose));
 	input[used++] = from == NDX_ROLE_SERVER;
 	input[used++] = f->flags;
 	if (b->one_of_many) {
 		ndxp_put_be16(input + used, b->queue_pair);
 		used += 2;
+	}
+	if (b->one_of_many && b->batch > 0) {
+		ndxp_put_be32(input + used, b->batch);
+		used += 4;
 	}
 	memcpy(input + used, b->said, sizeof(b->said));
 	used += sizeof(b->said);

@@ -21,7 +21,8 @@ struct binding {
 	bool broken; /* a computation has failed, so no MAC is right */
 	uint8_t key[BINDING_KEY];
 	bool one_of_many;    /* the queue pair is one of several of the session, ... */
-	uint16_t queue_pair; /* ... and which */
+	uint16_t queue_pair; /* ... and which; */
+	uint32_t batch;      /* ... added later, with this number; 0: it was not */
 	/* What each role has said in stage info, by enum ndx_role. */
 	uint8_t said[2][BINDING_DIGEST];
 };

@@ -19,13 +19,18 @@ void budgets_begin(struct ndx_negotiation_server *server)
 /* ---- the table ---- */
 
 /* FNV-1a, with a seed so that peers cannot choose a bucket. */
-static struct budget **bucket(struct budgets *b, const uint8_t key[BUDGET_KEY])
+static uint64_t hash_key(const struct budgets *b, const uint8_t key[BUDGET_KEY])
 {
 	uint64_t hash = UINT64_C(14695981039346656037) ^ b->seed;
 
 	for (size_t i = 0; i < BUDGET_KEY; i++)
 		hash = (hash ^ key[i]) * UINT64_C(1099511628211);
-	return &b->buckets[(hash >> 32) % BUDGET_BUCKETS];
+	return hash;
+}
+
+static struct budget **bucket(struct budgets *b, const uint8_t key[BUDGET_KEY])
+{
+	return &b->buckets[(hash_key(b, key) >> 32) % BUDGET_BUCKETS];
 }
 
 /* The entry, new if there is none. NULL: no memory. */
@@ -85,6 +90,14 @@ static void address_key(const struct sockaddr_storage *from, uint8_t key[BUDGET_
 	}
 	key[0] = 6;
 	memcpy(key + 1, &v6.sin6_addr, IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr) ? 16 : 8);
+}
+
+uint64_t budget_address(const struct budgets *b, const struct sockaddr_storage *from)
+{
+	uint8_t key[BUDGET_KEY];
+
+	address_key(from, key);
+	return hash_key(b, key);
 }
 
 bool budget_wait(struct ndx_negotiation_server *server, const struct sockaddr_storage *from,
@@ -198,6 +211,28 @@ bool budget_resources(struct client *c, uint32_t queue_pairs, uint64_t memory,
 	}
 	pthread_mutex_unlock(&server->lock);
 	return fits;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void budget_return(struct client *c, uint32_t queue_pairs, uint64_t memory)
+{
+	struct ndx_negotiation_server *server = c->server;
+	struct budget *e = c->share.principal;
+
+	if (e == NULL)
+		return;
+	pthread_mutex_lock(&server->lock);
+	/* of memory, a sum beyond what a number holds was counted as less */
+	memory = least(memory, c->share.memory);
+	e->queue_pairs -= queue_pairs;
+	e->memory -= memory;
+	c->share.queue_pairs -= queue_pairs;
+	c->share.memory -= memory;
+	pthread_mutex_unlock(&server->lock);
 }
 
 void budget_leave(struct client *c)

@@ -41,6 +41,9 @@ struct budget_share {
 
 void budgets_begin(struct ndx_negotiation_server *server);
 
+/* A number for the address of a host, that peers cannot choose. */
+uint64_t budget_address(const struct budgets *b, const struct sockaddr_storage *from);
+
 /* All of these: false, and why, in words that name the limit, if it is exceeded. */
 #define BUDGET_TEXT 200u
 /* A connection from there waits for its hello. */
@@ -53,6 +56,8 @@ bool budget_session(struct client *c, char why[BUDGET_TEXT]);
 /* On the pool: the session gets queue pairs and memory. */
 bool budget_resources(struct client *c, uint32_t queue_pairs, uint64_t memory,
                       char why[BUDGET_TEXT]);
+/* The session gives some of that back. Any thread. */
+void budget_return(struct client *c, uint32_t queue_pairs, uint64_t memory);
 /* The client is over. */
 void budget_leave(struct client *c);
 

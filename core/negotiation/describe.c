@@ -37,6 +37,17 @@ bool describe_takes(const struct ndx_variant *variant, uint32_t count, char *why
 	return false;
 }
 
+bool describe_adds(const struct ndx_variant *variant, char *why, size_t room)
+{
+	if ((variant->plugin->table->flags & NDX_PLUGIN_ADDS) != 0)
+		return true;
+	(void)snprintf(why, room,
+	               "plugin \"%s\", variant \"%s\", takes no queue pair that is added later "
+	               "(NDX_PLUGIN_ADDS)",
+	               variant->plugin->name, variant->table->name);
+	return false;
+}
+
 /* An IPv6 socket has IPv4 addresses mapped. */
 static void unmap(struct sockaddr_storage *near)
 {

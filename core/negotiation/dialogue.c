@@ -22,6 +22,7 @@ void dialogue_init(struct dialogue *x, struct ndx_variant *variant, enum ndx_rol
 	x->view.own = &x->own;
 	x->view.peer = &x->peer;
 	x->view.agreed = &x->agreed;
+	x->view.queue_pair_count = 1;
 	x->variant = variant;
 	variant_get(variant);
 }
@@ -86,7 +87,7 @@ static void begin_stage(struct dialogue *x)
 	x->next = x->view.stage == NDX_STAGE_VALIDATE ? DIALOGUE_CONNECT : DIALOGUE_CALL;
 }
 
-enum ndx_status dialogue_start(struct dialogue *x, enum ndx_stage stage)
+enum ndx_status dialogue_may_start(const struct dialogue *x, enum ndx_stage stage)
 {
 	const int wanted = x->finished + 1;
 
@@ -97,6 +98,15 @@ enum ndx_status dialogue_start(struct dialogue *x, enum ndx_stage stage)
 		            wanted > NDX_STAGE_DONE ? "all stages are over"
 		                                    : "stage %s cannot run now: stage %s is next",
 		            frame_stage_name(stage), frame_stage_name((enum ndx_stage)wanted));
+	return NDX_OK;
+}
+
+enum ndx_status dialogue_start(struct dialogue *x, enum ndx_stage stage)
+{
+	const enum ndx_status st = dialogue_may_start(x, stage);
+
+	if (st != NDX_OK)
+		return st;
 	x->view.stage = stage;
 	begin_stage(x);
 	return NDX_OK;
@@ -317,8 +327,9 @@ static void receive_error(struct dialogue *x, const struct frame *f)
 
 void dialogue_receive(struct dialogue *x, const struct frame *f, uint64_t since_ns)
 {
-	dialogue_record(x, NDX_HISTORY_RECEIVED, (struct moved){.in = f->length}, NDX_OK, since_ns,
-	                frame_type_name(f->type));
+	if (f->type != FRAME_SESSION_END || !x->heard_end)
+		dialogue_record(x, NDX_HISTORY_RECEIVED, (struct moved){.in = f->length}, NDX_OK,
+		                since_ns, frame_type_name(f->type));
 	switch (f->type) {
 	case FRAME_ALIVE:
 		x->peer_connects = x->peer_connects || (f->stage == NDX_STAGE_VALIDATE &&
@@ -342,6 +353,9 @@ void dialogue_receive(struct dialogue *x, const struct frame *f, uint64_t since_
 	case FRAME_HELLO:
 	case FRAME_WELCOME:
 	case FRAME_GOODBYE:
+	case FRAME_ADD:
+	case FRAME_ABANDON:
+	case FRAME_REMOVE:
 	default:
 		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true,
 		              "the peer sent a message that has no place here");

@@ -61,6 +61,7 @@ struct dialogue {
 	bool peer_completed;
 	bool have_data; /* `in` is the peer's message; else this is the first call */
 	bool tell;      /* the peer does not know `error` yet */
+	bool heard_end; /* the history has the peer's end of the session; the driver's */
 	/* Stage validate: */
 	bool can_prove;           /* this end can prove the path; set by the driver */
 	bool no_proof;            /* ... but its variant does not want that */
@@ -85,6 +86,9 @@ void dialogue_limit(struct dialogue *x, uint32_t max_message);
 /* Begin a stage. NDX_E_INVALID_DEVICE_STATE (nothing changed): another stage is next, and
  * ndx_last_error() names it. */
 enum ndx_status dialogue_start(struct dialogue *x, enum ndx_stage stage);
+/* Whether that can be, for a thread of the program: between two stages the loop thread, which
+ * starts the stage, changes nothing. A failure has its text. */
+enum ndx_status dialogue_may_start(const struct dialogue *x, enum ndx_stage stage);
 /* The transport was replaced: repeat the stage. NDX_E_NOT_SUPPORTED: the variant cannot. */
 enum ndx_status dialogue_restart(struct dialogue *x);
 
@@ -119,6 +123,10 @@ extern const struct moved dialogue_none;
 /* Add an entry to the history. */
 void dialogue_record(struct dialogue *x, enum ndx_history_kind kind, struct moved bytes,
                      enum ndx_status status, uint64_t since_ns, const char *text);
+/* Add a frame without payload that belongs to no round: a goodbye, or the end of the session. Also
+ * while a task has the dialogue. */
+void dialogue_record_word(struct dialogue *x, enum ndx_history_kind kind, enum frame_type type,
+                          enum ndx_status status);
 /* The own plugin, or the peer's, is the cause. */
 void dialogue_fail_plugin(struct dialogue *x, enum ndx_plugin_error error, enum ndx_status status,
                           const char *text);

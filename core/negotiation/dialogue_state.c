@@ -38,6 +38,18 @@ void dialogue_fail_plugin(struct dialogue *x, enum ndx_plugin_error error, enum 
 
 const struct moved dialogue_none;
 
+static void record(struct dialogue *x, const struct ndx_history_entry *entry, uint64_t since_ns,
+                   const char *text)
+{
+	char of_one[sizeof(entry->text)];
+
+	if (x->one_of_many) {
+		(void)snprintf(of_one, sizeof(of_one), "queue pair %u: %.70s", x->queue_pair, text);
+		text = of_one;
+	}
+	history_add(x->history, entry, since_ns, text);
+}
+
 void dialogue_record(struct dialogue *x, enum ndx_history_kind kind, struct moved bytes,
                      enum ndx_status status, uint64_t since_ns, const char *text)
 {
@@ -47,13 +59,18 @@ void dialogue_record(struct dialogue *x, enum ndx_history_kind kind, struct move
 	                                        .bytes = bytes.out,
 	                                        .bytes_in = bytes.in,
 	                                        .status = status};
-	char of_one[sizeof(entry.text)];
 
-	if (x->one_of_many) {
-		(void)snprintf(of_one, sizeof(of_one), "queue pair %u: %.70s", x->queue_pair, text);
-		text = of_one;
-	}
-	history_add(x->history, &entry, since_ns, text);
+	record(x, &entry, since_ns, text);
+}
+
+void dialogue_record_word(struct dialogue *x, enum ndx_history_kind kind, enum frame_type type,
+                          enum ndx_status status)
+{
+	/* No round: a task that has the dialogue may change the round, and the stage never. */
+	const struct ndx_history_entry entry = {
+		.kind = kind, .stage = x->view.stage, .status = status};
+
+	record(x, &entry, ndxp_now_ns(), frame_type_name(type));
 }
 
 enum ndx_role dialogue_peer_role(const struct dialogue *x)

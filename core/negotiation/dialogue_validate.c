@@ -61,12 +61,15 @@ void dialogue_announce(struct dialogue *x)
 static void send_proof(struct dialogue *x, const struct frame_proof *proof, uint8_t flags)
 {
 	struct frame f = {.type = FRAME_PROOF, .stage = NDX_STAGE_VALIDATE, .flags = flags};
-	char said[80];
+	const bool refused = proof->seen == NDX_PROVED_REFUSED;
+	char said[112];
 
 	x->proof = *proof;
-	(void)snprintf(said, sizeof(said), "%swritten %u of 2, seen %u of 2%s",
-	               x->unconnected ? "not connected, " : "", proof->written, proof->seen,
-	               proof->denied ? ", access denied" : "");
+	(void)snprintf(said, sizeof(said), "%swritten %u of 2, seen %u of 2%s%s",
+	               x->unconnected ? "not connected, " : "", proof->written,
+	               refused ? NDX_PROVED_NOTHING : proof->seen,
+	               proof->denied ? ", access denied" : "",
+	               refused ? ", own device refuses" : "");
 	dialogue_record(x, NDX_HISTORY_PROOF, dialogue_none, NDX_OK, x->proof_ns, said);
 	if (!dialogue_make_out(x, FRAME_PROOF_SIZE))
 		return;

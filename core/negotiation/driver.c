@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Drives the dialogue of a session by events. Loop thread. */
+#include <stdlib.h>
+#include <sys/epoll.h>
+
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include "session.h"
 
 #define READS_AT_ONCE 32u
+#define CALLS_AT_ONCE 4u /* a session with an ordinary plugin has no more in one drive */
 
 /* ---- the pool ---- */
 
 void driver_call(struct ndx_session *s)
 {
+	driver_flush(s);
 	driver_push(s);
 	driver_oob_receive(s);
 }
@@ -71,7 +76,7 @@ bool driver_receive(struct ndx_session *s)
 
 static bool send_out(struct ndx_session *s)
 {
-	switch (driver_send(s, s->dialogue.out, s->dialogue.out_length)) {
+	switch (driver_send_soon(s, s->dialogue.out, s->dialogue.out_length)) {
 	case IO_DONE:
 		replay_sent(&s->driver.replay, s->dialogue.out, s->dialogue.out_length);
 		dialogue_sent(&s->dialogue);
@@ -83,6 +88,25 @@ static bool send_out(struct ndx_session *s)
 	default:
 		return false;
 	}
+}
+
+/* The dialogue's next call is due. Calls that need no other thread follow each other without end if
+ * the peer has sent enough; other sessions have their turn between some of them. */
+static bool call_plugin(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->calls > 0 && driver_call_here(s)) {
+		d->calls--;
+		return true;
+	}
+	if (d->calls == 0 && d->role->prompt != NULL && d->role->prompt(s)) {
+		driver_flush(s);
+		driver_go_soon(s);
+		return false;
+	}
+	driver_call(s);
+	return false;
 }
 
 static bool active(struct ndx_session *s)
@@ -98,12 +122,14 @@ static bool active(struct ndx_session *s)
 	case DIALOGUE_IDLE:
 		return role->idle(s);
 	case DIALOGUE_CALL:
-		driver_call(s);
-		return false;
+		return call_plugin(s);
 	case DIALOGUE_CONNECT:
+		if (s->attr.connector != NULL)
+			driver_flush(s);
 		driver_qp_connect(s);
 		return true;
 	case DIALOGUE_PROVE:
+		driver_flush(s);
 		driver_qp_prove(s);
 		return true;
 	case DIALOGUE_SEND:
@@ -132,6 +158,9 @@ static bool ending(struct ndx_session *s)
 		if (io == IO_WAIT)
 			return false;
 		d->last_length = 0;
+		if (io == IO_DONE && d->last_words[FRAME_TYPE_AT] == FRAME_SESSION_END)
+			dialogue_record_word(&s->dialogue, NDX_HISTORY_SENT, FRAME_SESSION_END,
+			                     NDX_OK);
 		/* of a channel of TLS that has failed, OpenSSL's last words are sent */
 		if ((io == IO_DONE || driver_tls_failed(s)) && d->role->drains)
 			driver_shut(s);
@@ -149,7 +178,9 @@ void driver_go(struct ndx_session *s)
 	bool more = true;
 
 	d->reads = READS_AT_ONCE;
+	d->calls = CALLS_AT_ONCE;
 	d->wanted = 0;
+	driver_flush(s); /* what the socket did not take before */
 	while (more) {
 		const bool cancelled = d->phase == DRIVER_ACTIVE && d->role->cancelled != NULL &&
 		                       d->role->cancelled(s);
@@ -202,7 +233,10 @@ static void on_event(void *arg, uint32_t events)
 {
 	struct ndx_session *s = arg;
 
-	(void)events;
+	s->driver.seen |= events;
+	/* Room for a send is no news for a session that has nothing to send. */
+	if ((events & ~(uint32_t)EPOLLOUT) == 0 && (s->driver.wanted & EPOLLOUT) == 0)
+		return;
 	s->driver.drained = false;
 	driver_go(s);
 }
@@ -248,5 +282,6 @@ void driver_fini(struct ndx_session *s)
 {
 	frame_reader_clear(&s->driver.in);
 	frame_reader_clear(&s->driver.behind);
+	free(s->driver.held);
 	replay_clear(&s->driver.replay);
 }

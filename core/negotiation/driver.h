@@ -32,7 +32,7 @@ enum driver_phase {
 
 enum driver_io {
 	IO_DONE, /* complete */
-	IO_WAIT, /* the descriptor is armed; the session goes on with the next event */
+	IO_WAIT, /* the session goes on with the descriptor's next event */
 	IO_LOST, /* the transport is lost */
 	IO_BAD,  /* the bytes are no frame: see `why` */
 };
@@ -44,6 +44,8 @@ struct driver_role {
 	bool (*idle)(struct ndx_session *s); /* the dialogue is between two stages */
 	/* On the pool: the dialogue's next call is due, after what the role has to do before. */
 	void (*work)(struct ndx_session *s);
+	/* May be NULL: whether `work` does not block now, so that the loop thread may do it. */
+	bool (*prompt)(struct ndx_session *s);
 	bool (*returned)(struct ndx_session *s); /* the task has ended */
 	/* The transport is lost, see `io_status` and `io_text`. */
 	bool (*lost)(struct ndx_session *s);
@@ -64,6 +66,8 @@ struct driver_role {
 	const char *late; /* failure of a queue pair that does not connect in time */
 };
 
+#define DRIVER_HELD 512u
+
 /* A small frame, its header and the frame behind it take one read. */
 #define DRIVER_AHEAD 256u
 
@@ -78,6 +82,7 @@ struct driver_many {
 	bool (*is_full)(struct ndx_session *s);
 	bool (*has_place)(const struct ndx_session *s, const struct frame *f, const char **why);
 	bool (*take)(struct ndx_session *s, const struct frame *f, const char **why);
+	bool (*hear)(struct ndx_session *s, const struct frame *f);
 	bool (*has_oob)(const struct ndx_session *s);
 	bool (*oob_is_over)(const struct ndx_session *s);
 	void (*oob_lost)(struct ndx_session *s);
@@ -116,14 +121,21 @@ struct driver {
 	struct frame_reader in;
 	struct frame_reader behind; /* what follows a frame that waits in `in` */
 	size_t sent;                /* bytes of the current frame that are sent */
-	uint64_t blocked_ns;        /* since when the socket has no room for the rest; 0: it has */
-	uint32_t wanted;            /* the events that this drive waits for */
-	unsigned reads;             /* reads left before other sessions have their turn */
+	/* Frames that wait for those that follow at once; NULL: none. */
+	uint8_t *held;
+	size_t held_length;
+	size_t held_sent;
+	uint64_t blocked_ns; /* since when the socket has no room for the rest; 0: it has */
+	uint32_t wanted;     /* the events that this drive waits for */
+	uint32_t seen;       /* the events of the descriptor since it was attached */
+	unsigned reads;      /* reads left before other sessions have their turn, ... */
+	unsigned calls;      /* ... and calls of a prompt plugin */
 	/* What was read beyond the current frame; without TLS, which has a buffer of its own: */
 	uint8_t ahead[DRIVER_AHEAD];
 	uint16_t ahead_at;
 	uint16_t ahead_end;
 	bool drained; /* the socket had no more; an event tells when this changes */
+	bool unsent;  /* a send has failed, see `io_status`: the reader says so at last */
 	uint8_t last_words[FRAME_HEADER + FRAME_ERROR_SIZE_MAX];
 	size_t last_length;
 	/* Why the transport is lost: status, errno (0: the peer closed), and a stream's text. */
@@ -156,6 +168,7 @@ struct driver {
 	bool restart;      /* the dialogue's next call repeats the stage */
 	bool half;         /* connecting is the proof, see driver_qp.c ... */
 	bool halving;      /* ... and the timer is for half of the time, ... */
+	uint64_t half_ns;  /* ... which is over then, ... */
 	uint64_t whole_ns; /* ... instead of for this time */
 	/* A connection without a connection manager, see driver_oob.c: */
 	struct oob_link *oob; /* NULL: none */
@@ -191,6 +204,8 @@ void driver_call(struct ndx_session *s);
 /* Give the session to a thread that may block: for the stream's operation, or for the role's work.
  */
 void driver_push(struct ndx_session *s);
+/* Do the role's work at once, if it does not block. False: use driver_call(). */
+bool driver_call_here(struct ndx_session *s);
 /* Run a blocking operation of the stream as a task; IO_WAIT: ask for it again afterwards. IO_LOST:
  * see `io_status`. */
 enum driver_io driver_block(struct ndx_session *s, enum ndx_status (*io)(struct ndx_session *s));
@@ -207,6 +222,7 @@ const char *driver_io_text(struct ndx_session *s);
 bool driver_attach(struct ndx_session *s, int fd);
 /* After driver_attach(): take what `from` has read from this socket beyond its current frame. */
 void driver_take_ahead(struct ndx_session *s, const struct driver *from);
+/* Frames that wait for those that follow are sent, as far as the socket takes them at once. */
 void driver_detach(struct ndx_session *s);
 enum driver_io driver_read_frame(struct ndx_session *s, uint32_t most, struct frame *f,
                                  const char **why);
@@ -223,6 +239,11 @@ bool driver_is_open(const struct ndx_session *s);
 enum driver_io driver_send_from(struct ndx_session *s, const uint8_t *bytes, size_t length,
                                 size_t *sent);
 enum driver_io driver_send(struct ndx_session *s, const uint8_t *bytes, size_t length);
+/* The same for a frame that others may follow at once. They are sent together, before the session
+ * waits for anything, or by driver_flush(). If they cannot be sent, the reader says that the
+ * transport is lost, once there is nothing left to read. */
+enum driver_io driver_send_soon(struct ndx_session *s, const uint8_t *bytes, size_t length);
+void driver_flush(struct ndx_session *s);
 /* Nothing more is sent: tell the peer. */
 void driver_shut(struct ndx_session *s);
 /* Discard what arrives, until the peer closes. */
@@ -267,6 +288,9 @@ bool driver_qp_done(struct ndx_session *s);
 void driver_qp_look(struct ndx_session *s);
 /* True: the timer was this file's. */
 bool driver_qp_on_timer(struct ndx_session *s);
+/* The transport was replaced, and the timer is set for the stage: set it for half of the time if
+ * that was so. */
+void driver_qp_go_on(struct ndx_session *s);
 /* `text`, of a time-out, and what this end's proof has found if the peer's has not come. */
 #define DRIVER_LATE 256u
 const char *driver_qp_late(const struct ndx_session *s, const char *text, char out[DRIVER_LATE]);
@@ -281,7 +305,8 @@ void driver_oob_lost(struct ndx_session *s);
 enum ndx_status driver_oob_open(struct ndx_session *s);
 /* Send pending goodbyes and aborts, unless another frame is being sent. False: wait. */
 bool driver_oob_send(struct ndx_session *s);
-/* Handle the frame if it is a goodbye or an abort; false if not. */
+/* Handle the frame if it is a goodbye or an abort, or is about queue pairs that are added or
+ * removed; false if not. */
 bool driver_oob_handle(struct ndx_session *s, const struct frame *f);
 /* While the dialogue does not read: handle goodbyes and aborts, leave other frames. */
 void driver_oob_receive(struct ndx_session *s);

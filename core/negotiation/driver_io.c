@@ -4,12 +4,19 @@
 #include <sys/socket.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <ndx/spi/log.h>
 #include <ndx/spi/system.h>
 #include "base_socket.h"
 #include "session.h"
+
+/* Each change of the socket is one event, so that nothing has to be armed for the next one. Until
+ * an event comes, a read that has emptied the socket, and a send that has filled it, need not be
+ * tried again. */
+#define CHANGES (EPOLLIN | EPOLLOUT | EPOLLRDHUP | (uint32_t)EPOLLET)
+#define ENDS ((uint32_t)EPOLLRDHUP | EPOLLHUP | EPOLLERR)
 
 bool driver_attach(struct ndx_session *s, int fd)
 {
@@ -19,13 +26,16 @@ bool driver_attach(struct ndx_session *s, int fd)
 	d->sent = 0;
 	d->blocked_ns = 0;
 	d->wanted = 0;
+	d->seen = 0;
 	d->ahead_at = 0;
 	d->ahead_end = 0;
 	d->drained = false;
+	d->unsent = false;
 	frame_reader_consume(&d->in);
+	frame_reader_consume(&d->behind);
 	link_keep_alive(fd);
 	d->watch.fd = fd;
-	d->watched = ndxp_watch_add(d->engine->loop, &d->watch, 0, true) == NDX_OK;
+	d->watched = ndxp_watch_add(d->engine->loop, &d->watch, CHANGES, false) == NDX_OK;
 	return d->watched;
 }
 
@@ -38,10 +48,21 @@ void driver_take_ahead(struct ndx_session *s, const struct driver *from)
 	d->ahead_end = from->ahead_end;
 }
 
+static void drop_held(struct driver *d)
+{
+	free(d->held);
+	d->held = NULL;
+	d->held_length = 0;
+	d->held_sent = 0;
+}
+
 void driver_detach(struct ndx_session *s)
 {
 	struct driver *d = &s->driver;
 
+	/* History and replay count them as sent; a wait for room would have no end. */
+	driver_flush(s);
+	drop_held(d);
 	if (d->watched)
 		ndxp_watch_remove(d->engine->loop, &d->watch);
 	d->watched = false;
@@ -58,7 +79,6 @@ void driver_detach(struct ndx_session *s)
 static enum driver_io wait_for(struct driver *d, uint32_t events)
 {
 	d->wanted |= events;
-	ndxp_watch_rearm(d->engine->loop, &d->watch, d->wanted);
 	return IO_WAIT;
 }
 
@@ -84,8 +104,8 @@ static enum driver_io lose(struct driver *d, enum ndx_status st)
 	return IO_LOST;
 }
 
-/* A peer that sends faster than this side reads would occupy the thread; the rest wakes it again.
- */
+/* A peer that sends faster than this side reads would occupy the thread: others have their turn
+ * before the rest is read. */
 static bool may_read(struct driver *d)
 {
 	if (d->reads == 0)
@@ -94,8 +114,8 @@ static bool may_read(struct driver *d)
 	return true;
 }
 
-/* A read that did not fill the room has emptied the socket. What comes later, and the peer's end,
- * are events: the socket is watched whenever this has said NDX_PENDING. */
+/* A read that did not fill the room has emptied the socket, unless the peer's end, which came with
+ * the same event, is behind. What comes later is another event. */
 static enum ndx_status receive_once(struct driver *d, void *data, size_t room, size_t *got)
 {
 	enum ndx_status st;
@@ -103,7 +123,7 @@ static enum ndx_status receive_once(struct driver *d, void *data, size_t room, s
 	if (d->drained)
 		return NDX_PENDING;
 	st = base_socket_receive(d->fd, data, room, got);
-	d->drained = st == NDX_OK && *got < room;
+	d->drained = st == NDX_PENDING || (st == NDX_OK && *got < room && (d->seen & ENDS) == 0);
 	return st;
 }
 
@@ -129,10 +149,11 @@ static enum ndx_status receive_ahead(struct driver *d, void *data, size_t room, 
 	return NDX_OK;
 }
 
-/* Bytes that do not wake the thread, because they have been read already. */
-static bool has_bytes(const struct driver *d)
+/* No event comes for bytes that this thread has left in the socket, or has read already. */
+static enum ndx_status read_later(struct driver *d)
 {
-	return d->tls != NULL ? tls_has_bytes(d->tls) : d->ahead_at < d->ahead_end;
+	ndxp_loop_post(d->engine->loop, &d->go);
+	return NDX_PENDING;
 }
 
 static enum ndx_status receive_now(void *arg, void *data, size_t room, size_t *got)
@@ -140,31 +161,48 @@ static enum ndx_status receive_now(void *arg, void *data, size_t room, size_t *g
 	struct driver *d = arg;
 	enum ndx_status st;
 
-	if (!may_read(d)) {
-		if (has_bytes(d))
-			ndxp_loop_post(d->engine->loop, &d->go);
-		return NDX_PENDING;
-	}
+	if (!may_read(d))
+		return read_later(d);
 	if (d->tls == NULL)
 		return receive_ahead(d, data, room, got);
 	st = tls_receive(d->tls, data, room, got);
 	driver_note_tls(d);
-	return st;
+	return st == NDX_PENDING && tls_has_left(d->tls) ? read_later(d) : st;
 }
 
-static enum driver_io read_into(struct driver *d, struct frame_reader *r, uint32_t most,
+/* A send has failed, and there is nothing to read, or other sessions have their turn first. Nothing
+ * is to be waited for, whether or not the socket can still be read. */
+static enum driver_io say_unsent(struct driver *d)
+{
+	if (d->reads > 0 && (d->tls == NULL || !tls_has_left(d->tls)))
+		return IO_LOST;
+	(void)read_later(d);
+	return IO_WAIT;
+}
+
+static enum driver_io read_into(struct ndx_session *s, struct frame_reader *r, uint32_t most,
                                 struct frame *f, const char **why)
 {
+	struct driver *d = &s->driver;
 	enum ndx_status st;
 
-	switch (frame_read(r, most, receive_now, d, f, &st, why)) {
-	case FRAME_WHOLE:
-		return IO_DONE;
-	case FRAME_MORE:
-		return st == NDX_PENDING ? wait_for_socket(d, EPOLLIN) : lose(d, st);
-	case FRAME_BAD:
-	default:
-		return IO_BAD;
+	for (;;) {
+		switch (frame_read(r, most, receive_now, d, f, &st, why)) {
+		case FRAME_WHOLE:
+			return IO_DONE;
+		case FRAME_MORE:
+			break;
+		case FRAME_BAD:
+		default:
+			return IO_BAD;
+		}
+		if (st != NDX_PENDING)
+			return lose(d, st); /* before a send changes errno */
+		if (d->unsent)
+			return say_unsent(d);
+		driver_flush(s);
+		if (!d->unsent)
+			return wait_for_socket(d, EPOLLIN);
 	}
 }
 
@@ -240,7 +278,7 @@ enum driver_io driver_read_frame(struct ndx_session *s, uint32_t most, struct fr
 		return many->read(s, f);
 	while (many == NULL || !many->is_full(s)) {
 		io = s->driver.stream != NULL ? read_stream(s, most, f, why)
-		                              : read_into(&s->driver, &s->driver.in, most, f, why);
+		                              : read_into(s, &s->driver.in, most, f, why);
 		if (io == IO_DONE && many != NULL && !many->has_place(s, f, why))
 			return IO_BAD;
 		if (io != IO_DONE || !is_of_lane(s, f))
@@ -267,7 +305,7 @@ enum driver_io driver_read_behind(struct ndx_session *s, struct frame *f)
 
 	if (s->driver.lane != NULL)
 		return s->driver.many->read_behind(s, f);
-	return read_into(&s->driver, &s->driver.behind, 0, f, &why);
+	return read_into(s, &s->driver.behind, 0, f, &why);
 }
 
 void driver_consume_behind(struct ndx_session *s)
@@ -297,8 +335,8 @@ void driver_consume(struct ndx_session *s)
 	d->behind = (struct frame_reader){0};
 }
 
-enum driver_io driver_send_from(struct ndx_session *s, const uint8_t *bytes, size_t length,
-                                size_t *sent)
+static enum driver_io send_now(struct ndx_session *s, const uint8_t *bytes, size_t length,
+                               size_t *sent)
 {
 	struct driver *d = &s->driver;
 	enum ndx_status st;
@@ -308,6 +346,8 @@ enum driver_io driver_send_from(struct ndx_session *s, const uint8_t *bytes, siz
 	} else {
 		st = tls_send(d->tls, bytes, length, sent);
 		driver_note_tls(d);
+		if (st == NDX_PENDING && tls_has_left(d->tls))
+			(void)read_later(d);
 	}
 	if (st == NDX_PENDING) {
 		if (d->blocked_ns == 0)
@@ -315,9 +355,55 @@ enum driver_io driver_send_from(struct ndx_session *s, const uint8_t *bytes, siz
 		return wait_for_socket(d, EPOLLOUT);
 	}
 	d->blocked_ns = 0;
-	if (st != NDX_OK)
+	if (st != NDX_OK) {
+		d->unsent = true;
+		d->drained = false; /* what the peer has said before is in the socket */
 		return lose(d, st);
+	}
 	*sent = 0;
+	return IO_DONE;
+}
+
+static enum driver_io send_held(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+	enum driver_io io;
+
+	if (d->held_length == 0)
+		return IO_DONE;
+	io = send_now(s, d->held, d->held_length, &d->held_sent);
+	if (io != IO_WAIT)
+		drop_held(d);
+	return io;
+}
+
+void driver_flush(struct ndx_session *s)
+{
+	(void)send_held(s);
+}
+
+enum driver_io driver_send_from(struct ndx_session *s, const uint8_t *bytes, size_t length,
+                                size_t *sent)
+{
+	const enum driver_io io = send_held(s);
+
+	return io == IO_DONE ? send_now(s, bytes, length, sent) : io;
+}
+
+enum driver_io driver_send_soon(struct ndx_session *s, const uint8_t *bytes, size_t length)
+{
+	struct driver *d = &s->driver;
+
+	/* Neither among the bytes of another frame, nor behind frames that the socket refuses. */
+	if (d->lane != NULL || d->stream != NULL || d->sent != 0 || d->held_sent != 0 ||
+	    d->blocked_ns != 0 || length > DRIVER_HELD - d->held_length)
+		return driver_send(s, bytes, length);
+	if (d->held == NULL)
+		d->held = malloc(DRIVER_HELD);
+	if (d->held == NULL)
+		return driver_send(s, bytes, length);
+	memcpy(d->held + d->held_length, bytes, length);
+	d->held_length += length;
 	return IO_DONE;
 }
 
@@ -348,7 +434,7 @@ static enum ndx_status discard_now(struct driver *d)
 
 	if (d->tls == NULL || !tls_has_failed(d->tls))
 		return receive_now(d, rest, sizeof(rest), &got);
-	return may_read(d) ? tls_discard(d->tls, rest, sizeof(rest), &got) : NDX_PENDING;
+	return may_read(d) ? tls_discard(d->tls, rest, sizeof(rest), &got) : read_later(d);
 }
 
 enum driver_io driver_drain(struct ndx_session *s)

@@ -50,6 +50,14 @@ enum ndx_status driver_oob_open(struct ndx_session *s)
 	return st;
 }
 
+static void record_goodbye(struct ndx_session *s, enum ndx_history_kind kind, uint8_t flags)
+{
+	const bool aborted = (flags & FRAME_ABORTED) != 0;
+
+	dialogue_record_word(&s->dialogue, kind, FRAME_GOODBYE,
+	                     aborted ? NDX_E_CONNECTION_ABORTED : NDX_OK);
+}
+
 /* Prepare the next goodbye or abort, if there is one. */
 static bool begin_oob_frame(struct driver *d)
 {
@@ -89,7 +97,8 @@ bool driver_oob_send(struct ndx_session *s)
 		}
 		d->oob_sending = false;
 		replay_sent(&d->replay, d->oob_frame, sizeof(d->oob_frame));
-		if (d->oob_frame[7] == 0)
+		record_goodbye(s, NDX_HISTORY_SENT, d->oob_frame[FRAME_FLAGS_AT]);
+		if (d->oob_frame[FRAME_FLAGS_AT] == 0)
 			oob_link_tell(d->oob, OOB_CARRIER, OOB_SENT);
 	}
 	return true;
@@ -103,17 +112,23 @@ static bool is_heartbeat(const struct ndx_session *s, const struct frame *f)
 }
 
 /* Pass a goodbye or an abort on; false if the frame is none. */
-static bool pass_on(struct driver *d, const struct frame *f)
+static bool pass_on(struct ndx_session *s, const struct frame *f)
 {
+	struct driver *d = &s->driver;
+
 	if (d->oob == NULL || f->type != FRAME_GOODBYE || f->length > 0)
 		return false;
+	record_goodbye(s, NDX_HISTORY_RECEIVED, f->flags);
 	oob_link_tell(d->oob, OOB_CARRIER, f->flags & FRAME_ABORTED ? OOB_ABORT : OOB_GOODBYE);
 	return true;
 }
 
 bool driver_oob_handle(struct ndx_session *s, const struct frame *f)
 {
-	if (!pass_on(&s->driver, f))
+	const struct driver *d = &s->driver;
+	const bool heard = d->lane == NULL && d->many != NULL && d->many->hear(s, f);
+
+	if (!heard && !pass_on(s, f))
 		return false;
 	driver_consume(s);
 	return true;
@@ -128,12 +143,23 @@ static void receive_behind(struct ndx_session *s)
 
 	for (;;) {
 		io = driver_read_behind(s, &f);
-		if (io != IO_DONE || !(is_heartbeat(s, &f) || pass_on(d, &f)))
+		if (io != IO_DONE || !(is_heartbeat(s, &f) || pass_on(s, &f)))
 			break;
 		driver_consume_behind(s);
 	}
 	if (io == IO_LOST && !driver_drop_lost(s))
 		oob_link_tell(d->oob, OOB_CARRIER, OOB_LOST);
+}
+
+/* The peer's session ends, and the connection with it. The frame stays for the dialogue, which may
+ * not read any more. */
+static void hear_last_word(struct ndx_session *s, const struct frame *f)
+{
+	driver_oob_lost(s);
+	if (f->type != FRAME_SESSION_END || s->dialogue.heard_end)
+		return;
+	s->dialogue.heard_end = true;
+	dialogue_record_word(&s->dialogue, NDX_HISTORY_RECEIVED, f->type, NDX_OK);
 }
 
 void driver_oob_receive(struct ndx_session *s)
@@ -151,9 +177,8 @@ void driver_oob_receive(struct ndx_session *s)
 				driver_consume(s);
 				continue;
 			}
-			/* The peer's session ends, and the connection with it. */
 			if (f.type == FRAME_SESSION_END || f.type == FRAME_ERROR)
-				driver_oob_lost(s);
+				hear_last_word(s, &f);
 			if (d->oob != NULL)
 				receive_behind(s);
 			return;

@@ -37,8 +37,18 @@ static void begin_half_time(struct ndx_session *s)
 		return;
 	d->halving = true;
 	d->whole_ns = d->deadline_ns;
+	d->half_ns = d->whole_ns;
 	if (d->whole_ns != UINT64_MAX && d->whole_ns > now)
-		driver_set_timer(s, now + (d->whole_ns - now) / 2);
+		d->half_ns = now + (d->whole_ns - now) / 2;
+	driver_set_timer(s, d->half_ns);
+}
+
+void driver_qp_go_on(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->connecting && d->halving)
+		driver_set_timer(s, d->half_ns);
 }
 
 void driver_qp_connect(struct ndx_session *s)
@@ -274,7 +284,7 @@ static bool begin_again(struct ndx_session *s, const struct frame_proof *found)
 {
 	struct driver *d = &s->driver;
 
-	if (!d->proof_cut || found->denied || found->seen == NDX_PROVED_WHOLE ||
+	if (!d->proof_cut || found->denied || found->seen >= NDX_PROVED_WHOLE ||
 	    proof_ms(d) < AGAIN_LEAST_MS)
 		return false;
 	d->proof_cut = d->fd < 0;

@@ -55,7 +55,7 @@ enum driver_io driver_say_ready(struct ndx_session *s)
 	if (!r->on || r->said_ready)
 		return IO_DONE;
 	frame_write_header(r->ready, &f);
-	io = driver_send(s, r->ready, sizeof(r->ready));
+	io = driver_send_soon(s, r->ready, sizeof(r->ready));
 	if (io != IO_DONE)
 		return io;
 	r->said_ready = true;

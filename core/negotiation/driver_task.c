@@ -36,6 +36,18 @@ void driver_push(struct ndx_session *s)
 	d->role->push(s);
 }
 
+bool driver_call_here(struct ndx_session *s)
+{
+	struct driver *d = &s->driver;
+
+	if (d->role->prompt == NULL || !d->role->prompt(s))
+		return false;
+	d->called_ns = ndxp_now_ns();
+	d->role->work(s);
+	plugin_note_prompt(s->attr.variant->plugin, ndxp_now_ns() - d->called_ns);
+	return true;
+}
+
 enum driver_io driver_block(struct ndx_session *s, enum ndx_status (*io)(struct ndx_session *s))
 {
 	struct driver *d = &s->driver;

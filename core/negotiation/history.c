@@ -47,6 +47,8 @@ static void count(struct history_totals *t, const struct ndx_history_entry *e)
 	case NDX_HISTORY_VERDICT:
 	case NDX_HISTORY_HELLO:
 	case NDX_HISTORY_TLS:
+	case NDX_HISTORY_ADD:
+	case NDX_HISTORY_LOST:
 	default:
 		break;
 	}

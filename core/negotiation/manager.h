@@ -34,6 +34,7 @@ enum managed_flag {
 	MANAGED_CANCEL = 1,   /* the program has cancelled the session; never cleared */
 	MANAGED_REPORTED = 2, /* the program says that the life is over, see `reported` */
 	MANAGED_GONE = 4,     /* the connector says so */
+	MANAGED_LOST = 8,     /* there is no connector, and the session has lost its transport */
 };
 
 struct managed {

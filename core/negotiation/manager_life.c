@@ -6,6 +6,7 @@
 #include <ndx/spi/log.h>
 #include <ndx/spi/system.h>
 #include "manager.h"
+#include "session.h"
 
 static uint32_t flags_of(struct managed *m)
 {
@@ -189,13 +190,27 @@ static void on_gone(struct ndx_overlapped *ov)
 	pthread_mutex_unlock(&manager->lock);
 }
 
-/* A connector that cannot tell of its end has none any more. */
+static void on_lost(void *arg)
+{
+	struct managed *m = arg;
+
+	pthread_mutex_lock(&m->manager->lock);
+	m->flags |= MANAGED_LOST;
+	ndxp_loop_post(m->manager->engine->loop, &m->look);
+	pthread_mutex_unlock(&m->manager->lock);
+}
+
+/* A connector that cannot tell of its end has none any more. Without a connector the transport
+ * tells; with one, the connection may well outlive the transport. */
 static void watch_connector(struct managed *m)
 {
 	enum ndx_status st;
 
-	if (m->resources.connector == NULL)
+	if (m->resources.connector == NULL) {
+		if (session_watch_loss(m->session, on_lost, m))
+			on_lost(m);
 		return;
+	}
 	ndx_overlapped_init(&m->gone);
 	m->gone.callback = on_gone;
 	m->gone.context = m;
@@ -309,9 +324,11 @@ static void on_timer(void *arg)
 
 static void note_end(struct managed *m, uint32_t flags)
 {
+	struct ndx_session_error e = {.size = sizeof(e)};
 	const char *text = "the connection has ended";
 	enum ndx_status st = NDX_E_CONNECTION_ABORTED;
 
+	(void)ndx_session_get_error(m->session, &e);
 	pthread_mutex_lock(&m->manager->lock);
 	if ((flags & MANAGED_CANCEL) != 0) {
 		text = "cancelled";
@@ -319,6 +336,9 @@ static void note_end(struct managed *m, uint32_t flags)
 	} else if ((flags & MANAGED_REPORTED) != 0) {
 		text = "the program reports the end of the connection";
 		st = m->reported;
+	} else if ((flags & MANAGED_LOST) != 0) {
+		text = e.text;
+		st = e.status;
 	} else if (m->reason == NDX_DISCONNECT_GRACEFUL) {
 		text = "the peer has ended the connection";
 		st = NDX_OK;

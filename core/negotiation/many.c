@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A session of several queue pairs: its stages, the calls of the plugin, and how it fails. */
-#include "many.h"
+#include "many_add.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,121 +10,27 @@
 #include <ndx/spi/system.h>
 #include "connection.h"
 
-/* ---- the role of a lane ---- */
-
-static bool step(struct ndx_session *lane)
-{
-	struct many *m = lane->driver.lane->many;
-
-	driver_oob_receive(lane);
-	/* the last connection that ends may end the session */
-	if (lane->driver.oob != NULL && driver_oob_is_over(lane))
-		driver_go_soon(m->session);
-	return false;
-}
-
-/* The lane has ended the stage. */
-static bool idle(struct ndx_session *lane)
-{
-	struct many *m = lane->driver.lane->many;
-
-	lane->driver.phase = DRIVER_ROLE;
-	if (--m->left == 0)
-		driver_go_soon(m->session);
-	return true;
-}
-
-static void push(struct ndx_session *s)
-{
-	struct lane *lane = s->driver.lane;
-	struct many *m = lane->many;
-
-	lane->next_due = NULL;
-	*m->due_end = lane;
-	m->due_end = &lane->next_due;
-	driver_go_soon(m->session);
-}
-
-static bool failed(struct ndx_session *lane)
-{
-	struct many *m = lane->driver.lane->many;
-
-	if (m->failed == NULL)
-		m->failed = lane->driver.lane;
-	lane->driver.phase = DRIVER_CLOSING;
-	driver_go_soon(m->session);
-	return false;
-}
-
-/* The session's driver finds out what its lanes do, and acts for all. */
-static bool leave_it(struct ndx_session *lane)
-{
-	(void)lane;
-	return false;
-}
-
-static bool leave_bad(struct ndx_session *lane, const char *why)
-{
-	(void)lane;
-	(void)why;
-	return false;
-}
-
-static bool go_on(struct ndx_session *lane)
-{
-	(void)lane;
-	return true;
-}
-
-static void do_nothing(struct ndx_session *lane)
-{
-	(void)lane;
-}
-
-/* As the role of the session, what a queue pair is called that connects too late. */
-static const struct driver_role client_lane = {
-	.step = step,
-	.idle = idle,
-	.work = do_nothing,
-	.returned = go_on,
-	.lost = leave_it,
-	.bad = leave_bad,
-	.failed = failed,
-	.closed = do_nothing,
-	.ended = do_nothing,
-	.push = push,
-	.timer = do_nothing,
-	.takes_late = true,
-	.late = "the peer's queue pair does not connect in time",
-};
-static const struct driver_role server_lane = {
-	.step = step,
-	.idle = idle,
-	.work = do_nothing,
-	.returned = go_on,
-	.lost = leave_it,
-	.bad = leave_bad,
-	.failed = failed,
-	.closed = do_nothing,
-	.ended = do_nothing,
-	.push = push,
-	.timer = do_nothing,
-	.late = "the queue pair did not connect in time",
-};
-
 /* ---- life ---- */
 
 struct many *many_alloc(uint32_t count)
 {
-	struct many *m = calloc(1, sizeof(*m) + count * sizeof(m->lanes[0]));
+	struct many *m = calloc(1, sizeof(*m));
 
-	if (m == NULL)
+	if (m != NULL)
+		m->lanes = calloc(count, sizeof(void *));
+	if (m == NULL || m->lanes == NULL) {
+		free(m);
 		return NULL;
-	m->count = count;
+	}
 	m->due_end = &m->due;
-	for (uint32_t i = 0; i < count; i++) {
-		m->lanes[i].many = m;
-		m->lanes[i].end = &m->lanes[i].first;
+	while (m->count < count) {
+		struct lane *lane = lane_alloc(m);
+
+		if (lane == NULL) {
+			many_free(m);
+			return NULL;
+		}
+		m->lanes[m->count++] = lane;
 	}
 	return m;
 }
@@ -138,6 +44,7 @@ static const struct driver_many many_table = {
 	.is_full = many_is_full,
 	.has_place = many_has_place,
 	.take = many_take,
+	.hear = addition_hear,
 	.has_oob = many_has_oob,
 	.oob_is_over = many_oob_is_over,
 	.oob_lost = many_oob_lost,
@@ -150,59 +57,53 @@ static const struct driver_many many_table = {
 	.send = lane_send,
 };
 
-void many_init(struct ndx_session *s, struct many *m)
+void many_init(struct ndx_session *s, struct many *m, const struct addition_role *adding)
 {
-	const enum ndx_role role = s->dialogue.view.role;
-
 	m->session = s;
+	m->role = adding;
+	m->next_index = m->count;
 	s->many = m;
 	s->driver.many = &many_table;
 	for (uint32_t i = 0; i < m->count; i++) {
-		struct ndx_session *lane = &m->lanes[i].s;
-
-		lane->id = s->id;
-		lane->attr.variant = s->attr.variant;
-		driver_init(lane, role == NDX_ROLE_CLIENT ? &client_lane : &server_lane,
-		            s->driver.engine);
-		lane->driver.lane = &m->lanes[i];
-		lane->driver.many = &many_table;
-		dialogue_init(&lane->dialogue, s->attr.variant, role, s->id, &s->dialogue.limits,
-		              &s->history);
-		lane->dialogue.one_of_many = true;
-		lane->dialogue.queue_pair = (uint16_t)i;
+		lane_init(m->lanes[i], i);
+		m->lanes[i]->s.dialogue.view.queue_pair_count = m->count;
 	}
-}
-
-void many_set(struct many *m, uint32_t index, const struct ndx_session_queue_pair *pair)
-{
-	struct ndx_session_attr *attr = &m->lanes[index].s.attr;
-
-	attr->connector = pair->connector;
-	attr->qp = pair->qp;
-	attr->memory = pair->memory;
 }
 
 void many_free(struct many *m)
 {
 	if (m == NULL)
 		return;
-	many_free_frames(m);
+	for (uint32_t i = 0; i < m->count; i++)
+		lane_free(m->lanes[i]);
+	many_free_removed(m);
+	addition_free(m->adding);
+	free(m->lanes);
+	free(m->out);
 	free(m);
 }
 
 void many_end_plugin(struct ndx_session *s)
 {
 	for (uint32_t i = 0; s->many != NULL && i < s->many->count; i++)
-		dialogue_fini(&s->many->lanes[i].s.dialogue);
+		dialogue_fini(&s->many->lanes[i]->s.dialogue);
+	for (struct lane *lane = s->many != NULL ? s->many->removed : NULL; lane != NULL;
+	     lane = lane->next_due)
+		if (!lane->ended)
+			dialogue_fini(&lane->s.dialogue);
 }
 
 const char many_unknown[] =
-	"the server speaks version 1 of the protocol, and several queue pairs in one session need "
-	"version 2; ask it for one";
+	"the server does not know version 2 of the protocol, which several queue pairs in one "
+	"session need; ask it for one. It says: ";
 
-bool many_is_unknown(const struct ndx_session *s, const char *refusal)
+/* A server has this status for a first message that is no HELLO to it, and for nothing else before
+ * WELCOME. That it has read a well-formed HELLO of version 2 in this way says that it does not know
+ * the version. The version in the header of the answer does not tell: ERROR is of the whole
+ * session, so that all servers send it with version 1. */
+bool many_is_unknown(const struct ndx_session *s, const struct frame_error *refusal)
 {
-	return s->many != NULL && strcmp(refusal, "another version of the protocol") == 0;
+	return s->many != NULL && (enum ndx_status)refusal->status == NDX_E_REMOTE_ERROR;
 }
 
 /* ---- on the pool ---- */
@@ -212,7 +113,7 @@ enum ndx_status many_describe(struct ndx_session *s, const struct sockaddr_stora
 	struct many *m = s->many;
 
 	for (uint32_t i = 0; i < m->count; i++) {
-		struct ndx_session *lane = &m->lanes[i].s;
+		struct ndx_session *lane = &m->lanes[i]->s;
 		enum ndx_status st;
 
 		lane->attr.inbound_read_limit = s->attr.inbound_read_limit;
@@ -239,17 +140,8 @@ bool many_has_stage(const struct ndx_session *s)
 {
 	const enum dialogue_next next = s->dialogue.next;
 
-	return s->many != NULL && next != DIALOGUE_IDLE && next != DIALOGUE_FAILED &&
-	       next != DIALOGUE_CLOSED;
-}
-
-/* All queue pairs are bound to the session's channel of TLS, each with what was said of itself. */
-static void bind_lane(struct dialogue *lane, const struct binding *channel)
-{
-	lane->binding.bound = channel->bound;
-	lane->binding.one_of_many = true;
-	lane->binding.queue_pair = lane->queue_pair;
-	memcpy(lane->binding.key, channel->key, sizeof(channel->key));
+	return s->many != NULL && (next != DIALOGUE_IDLE || many_adds_now(s)) &&
+	       next != DIALOGUE_FAILED && next != DIALOGUE_CLOSED;
 }
 
 static void begin_stage(struct ndx_session *s)
@@ -260,38 +152,17 @@ static void begin_stage(struct ndx_session *s)
 	m->asks_done = false;
 	m->left = m->count;
 	s->dialogue.next = DIALOGUE_RECEIVE;
-	for (uint32_t i = 0; i < m->count; i++) {
-		struct ndx_session *lane = &m->lanes[i].s;
-
-		lane->dialogue.limits = s->dialogue.limits;
-		if (s->dialogue.view.stage == NDX_STAGE_INFO)
-			bind_lane(&lane->dialogue, &s->dialogue.binding);
-		lane->driver.deadline_ns = s->driver.deadline_ns;
-		lane->driver.since_ns = 0;
-		lane->driver.phase = DRIVER_ACTIVE;
-		(void)dialogue_start(&lane->dialogue, s->dialogue.view.stage);
-	}
 	for (uint32_t i = 0; i < m->count; i++)
-		driver_go(&m->lanes[i].s);
-}
-
-/* The task has returned. */
-static void end_batch(struct many *m)
-{
-	while (m->batch != NULL) {
-		struct lane *lane = m->batch;
-
-		m->batch = lane->next_due;
-		lane->s.driver.phase = DRIVER_ACTIVE;
-		driver_go(&lane->s);
-	}
+		lane_start(m->lanes[i], s->dialogue.view.stage);
+	for (uint32_t i = 0; i < m->count; i++)
+		driver_go(&m->lanes[i]->s);
 }
 
 static void fail_session(struct ndx_session *s)
 {
 	const struct many *m = s->many;
 	const struct dialogue *from = &m->failed->s.dialogue;
-	const uint32_t index = (uint32_t)(m->failed - m->lanes);
+	const uint32_t index = lane_index(m->failed);
 	struct dialogue *x = &s->dialogue;
 	char text[sizeof(from->error.text)];
 
@@ -325,15 +196,18 @@ static bool hear_error(struct ndx_session *s)
 /* All lanes have ended the stage. */
 static void end_stage(struct ndx_session *s)
 {
-	const struct dialogue *first = &s->many->lanes[0].s.dialogue;
+	const struct many *m = s->many;
+	const struct dialogue *first = m->count > 0 ? &m->lanes[0]->s.dialogue : NULL;
 	struct dialogue *x = &s->dialogue;
 	const struct ndx_history_entry entry = {.kind = NDX_HISTORY_STAGE, .stage = x->view.stage};
 
 	s->many->in_stage = false;
-	x->own = first->own;
-	x->peer = first->peer;
-	x->agreed = first->agreed;
-	x->agreement_known = first->agreement_known;
+	if (x->view.stage == NDX_STAGE_INFO && first != NULL) {
+		x->own = first->own;
+		x->peer = first->peer;
+		x->agreed = first->agreed;
+		x->agreement_known = first->agreement_known;
+	}
 	x->finished = (int)x->view.stage;
 	x->next = DIALOGUE_IDLE;
 	history_add(x->history, &entry, x->stage_ns, frame_stage_name(x->view.stage));
@@ -343,9 +217,11 @@ bool many_step(struct ndx_session *s)
 {
 	struct many *m = s->many;
 
+	if (m->adding != NULL)
+		return addition_step(s);
 	if (!m->in_stage)
 		begin_stage(s);
-	end_batch(m);
+	many_end_batch(m);
 	if (m->failed != NULL) {
 		if (!hear_error(s))
 			fail_session(s);
@@ -357,10 +233,7 @@ bool many_step(struct ndx_session *s)
 	}
 	if (m->due == NULL)
 		return driver_receive(s);
-	m->batch = m->due;
-	m->due = NULL;
-	m->due_end = &m->due;
-	driver_call(s);
+	many_push_due(s);
 	return false;
 }
 
@@ -379,8 +252,8 @@ static void end_stop(struct many *m, bool (*then)(struct ndx_session *s))
 static void cancel_lanes(struct many *m)
 {
 	for (uint32_t i = 0; i < m->count; i++)
-		if (m->lanes[i].s.driver.phase == DRIVER_QP)
-			conn_cancel_attempt(m->lanes[i].s.attr.connector);
+		if (m->lanes[i]->s.driver.phase == DRIVER_QP)
+			conn_cancel_attempt(m->lanes[i]->s.attr.connector);
 }
 
 void many_cancel_attempts(struct ndx_session *s)
@@ -400,41 +273,31 @@ void many_cancel_attempts(struct ndx_session *s)
 		end_stop(m, then);
 }
 
-/* Its own overlapped object: nothing waits for it. */
-static void on_hung_up(struct ndx_overlapped *ov)
+/* The session has failed before all of its queue pairs are ready, or a batch has: none stays
+ * connected. */
+static void hang_up(struct lane *lane)
 {
-	free(ov);
-}
+	const struct dialogue *x = &lane->many->session->dialogue;
+	const struct addition *a = lane->addition;
 
-/* The session has failed before all of its queue pairs are ready: none stays connected. */
-static void hang_up(const struct ndx_session *lane)
-{
-	const struct ndx_session *s = lane->driver.lane->many->session;
-	struct ndx_overlapped *ov;
-
-	if (s->dialogue.view.stage < NDX_STAGE_VALIDATE ||
-	    s->dialogue.finished >= NDX_STAGE_READY || lane->attr.connector == NULL)
-		return;
-	ov = calloc(1, sizeof(*ov));
-	if (ov == NULL)
-		return; /* the program closes it, as it does all of them */
-	ov->callback = on_hung_up;
-	if (ndx_connector_disconnect(lane->attr.connector, ov) != NDX_PENDING)
-		free(ov);
+	if (a != NULL ? a->stage >= NDX_STAGE_VALIDATE
+	              : x->view.stage >= NDX_STAGE_VALIDATE && x->finished < NDX_STAGE_READY)
+		lane_hang_up(lane);
 }
 
 static void stop_lanes(struct many *m)
 {
 	m->stopping = true;
+	m->connecting = 0; /* a batch may have been given up already */
 	for (uint32_t i = 0; i < m->count; i++) {
-		struct driver *d = &m->lanes[i].s.driver;
+		struct driver *d = &m->lanes[i]->s.driver;
 
-		driver_set_timer(&m->lanes[i].s, UINT64_MAX);
+		driver_set_timer(&m->lanes[i]->s, UINT64_MAX);
 		m->connecting += d->phase == DRIVER_QP;
 		if (d->phase == DRIVER_QP)
 			continue;
 		d->phase = DRIVER_CLOSING;
-		hang_up(&m->lanes[i].s);
+		hang_up(m->lanes[i]);
 	}
 	cancel_lanes(m);
 }
@@ -457,29 +320,34 @@ bool many_stop(struct ndx_session *s, bool (*then)(struct ndx_session *s))
 	return true;
 }
 
-bool many_lane_stopped(struct ndx_session *lane)
+bool many_lane_stopped(struct ndx_session *s)
 {
-	struct many *m = lane->driver.lane->many;
+	struct lane *lane = s->driver.lane;
+	struct many *m = lane->many;
 
-	if (!m->stopping)
+	if (!m->stopping && (lane->addition == NULL || !lane->addition->failing))
 		return false;
-	lane->driver.phase = DRIVER_CLOSING;
+	s->driver.phase = DRIVER_CLOSING;
 	hang_up(lane);
-	if (--m->connecting == 0 && m->then != NULL)
+	if (--m->connecting > 0)
+		return true;
+	if (m->then != NULL)
 		end_stop(m, m->then);
+	else if (!m->stopping)
+		driver_go_soon(m->session);
 	return true;
 }
 
 void many_set_phase(struct ndx_session *s, enum driver_phase phase)
 {
 	for (uint32_t i = 0; s->many != NULL && i < s->many->count; i++)
-		s->many->lanes[i].s.driver.phase = phase;
+		s->many->lanes[i]->s.driver.phase = phase;
 }
 
 void many_close(struct ndx_session *s)
 {
 	for (uint32_t i = 0; s->many != NULL && i < s->many->count; i++) {
-		struct ndx_session *lane = &s->many->lanes[i].s;
+		struct ndx_session *lane = &s->many->lanes[i]->s;
 
 		driver_set_timer(lane, UINT64_MAX);
 		lane->driver.phase = DRIVER_CLOSING;
@@ -494,10 +362,10 @@ const char *many_late(const struct ndx_session *s, char *text, size_t room)
 	uint32_t first = 0;
 
 	for (uint32_t i = m != NULL ? m->count : 0; i-- > 0;) {
-		if (m->lanes[i].s.dialogue.finished >= (int)s->dialogue.view.stage)
+		if (m->lanes[i]->s.dialogue.finished >= (int)s->dialogue.view.stage)
 			continue;
-		first = i;
-		connecting += m->lanes[i].s.driver.phase == DRIVER_QP;
+		first = lane_index(m->lanes[i]);
+		connecting += m->lanes[i]->s.driver.phase == DRIVER_QP;
 	}
 	if (m == NULL)
 		return NULL;

@@ -19,9 +19,17 @@ struct lane_frame {
 	uint8_t payload[];
 };
 
+struct addition;
+struct addition_role;
+
 struct lane {
 	struct ndx_session s; /* what the driver sees */
 	struct many *many;
+	struct addition *addition; /* while the lane is being added, see many_add.h; else NULL */
+	uint32_t batch;            /* number of that; 0: the lane was there from the start */
+	bool hung_up;
+	bool counted; /* at a server: the client's principal has it, until it is removed */
+	bool ended;   /* removed, and the plugin's part has ended */
 	struct lane_frame *first; /* the frames that wait, oldest first */
 	struct lane_frame **end;
 	unsigned waiting; /* how many these are */
@@ -50,21 +58,38 @@ struct many {
 	size_t out_sent;
 	enum driver_phase phase; /* before the stop; then `then` */
 	bool (*then)(struct ndx_session *s);
-	struct lane lanes[];
+	bool adds;           /* both ends can add and remove queue pairs */
+	uint32_t batches;    /* number of the latest batch that was added, or failed */
+	uint32_t next_index; /* of the next queue pair that is added; used once */
+	const struct addition_role *role;
+	struct addition *adding; /* the batch in progress; NULL: none */
+	struct lane *removed;    /* those that are not freed yet */
+	struct lane **lanes;     /* `count`, in the order of their indices, each allocated alone */
 };
+
+/* The index of a queue pair in its session: what frames, errors and programs say. */
+static inline uint32_t lane_index(const struct lane *lane)
+{
+	return lane->s.dialogue.queue_pair;
+}
 
 /* ---- many.c ---- */
 
 /* NULL: out of memory. Any thread. */
 struct many *many_alloc(uint32_t count);
-/* The session's driver and dialogue are ready. `late`: as in struct driver_role. Any thread. */
-void many_init(struct ndx_session *s, struct many *m);
-/* What a lane connects. Any thread, before the first stage. */
-void many_set(struct many *m, uint32_t index, const struct ndx_session_queue_pair *pair);
+/* The session's driver and dialogue are ready. `adding`: see many_add.h. Any thread. */
+void many_init(struct ndx_session *s, struct many *m, const struct addition_role *adding);
+/* What a lane connects. Any thread, before its first stage. */
+void lane_set(struct lane *lane, const struct ndx_session_queue_pair *pair);
+/* The queue pair of that index; NULL: the session has none. Loop thread, or with the session's
+ * lock.
+ */
+struct lane *many_find(const struct many *m, uint32_t index);
 /* Any thread, after the plugin's part has ended. */
 void many_free(struct many *m);
 
-/* Whether several queue pairs have a stage to go through; then many_step() drives it. */
+/* Whether the session, or queue pairs that are being added, have a stage to go through; then
+ * many_step() drives that. */
 bool many_has_stage(const struct ndx_session *s);
 /* A result as that of a role's function. */
 bool many_step(struct ndx_session *s);
@@ -87,9 +112,9 @@ void many_close(struct ndx_session *s);
 /* What a stage waits for that takes too long; NULL: one queue pair. */
 const char *many_late(const struct ndx_session *s, char *text, size_t room);
 
-/* Whether the server's refusal says that it speaks version 1 of the protocol only; then the text is
- * many_unknown. */
-bool many_is_unknown(const struct ndx_session *s, const char *refusal);
+/* Whether the server's refusal says that it does not know version 2 of the protocol; then the text
+ * is many_unknown, with the server's behind it. */
+bool many_is_unknown(const struct ndx_session *s, const struct frame_error *refusal);
 extern const char many_unknown[];
 
 /* ---- many_io.c ---- */
@@ -100,6 +125,8 @@ bool many_has_place(const struct ndx_session *s, const struct frame *f, const ch
 bool many_take(struct ndx_session *s, const struct frame *f, const char **why);
 /* Nothing is to be read now: too many frames wait, or a stage has to end first. */
 bool many_is_full(struct ndx_session *s);
+/* Queue a frame of the whole session behind those of the lanes. False: no memory. */
+bool many_queue(struct ndx_session *s, const struct frame *f);
 /* Send what is queued. False: not all has been taken. */
 bool many_flush(struct ndx_session *s);
 /* The lane's channel; as the functions of the driver. */
@@ -113,7 +140,5 @@ enum driver_io lane_send(struct ndx_session *s, const uint8_t *bytes, size_t len
 bool many_has_oob(const struct ndx_session *s);
 bool many_oob_is_over(const struct ndx_session *s);
 void many_oob_lost(struct ndx_session *s);
-/* Any thread. */
-void many_free_frames(struct many *m);
 
 #endif

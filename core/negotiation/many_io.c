@@ -5,12 +5,14 @@
 
 #include <ndx/spi/byteorder.h>
 #include <ndx/spi/container_of.h>
+#include <ndx/spi/system.h>
 #include "connection.h"
-#include "many.h"
+#include "many_add.h"
 
 #define WAITING_MOST 16u             /* frames of one lane */
 #define WAITING_BYTES (1u << 20)     /* of all lanes; then nothing is read until fewer wait */
 #define OUT_MOST ((size_t)256 << 10) /* then a lane waits before it queues another frame */
+#define OUT_WHOLE ((size_t)4 << 20)  /* then a frame of the whole session is one too many */
 #define OUT_KEPT ((size_t)64 << 10)  /* of an empty queue */
 
 static struct lane *lane_of(const struct ndx_session *s)
@@ -18,9 +20,23 @@ static struct lane *lane_of(const struct ndx_session *s)
 	return s->driver.lane;
 }
 
-static uint16_t index_of(const struct lane *lane)
+struct lane *many_find(const struct many *m, uint32_t index)
 {
-	return (uint16_t)(lane - lane->many->lanes);
+	uint32_t from = 0;
+	uint32_t to = m->count;
+
+	/* As long as none was removed, an index is a place. */
+	if (index < m->count && lane_index(m->lanes[index]) == index)
+		return m->lanes[index];
+	while (from < to) {
+		const uint32_t middle = from + (to - from) / 2;
+
+		if (lane_index(m->lanes[middle]) < index)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < m->count && lane_index(m->lanes[from]) == index ? m->lanes[from] : NULL;
 }
 
 /* ---- in ---- */
@@ -64,12 +80,15 @@ bool many_take(struct ndx_session *s, const struct frame *f, const char **why)
 	struct lane_frame *w;
 	struct lane *lane;
 
-	if (f->queue_pair >= m->count) {
+	lane = many_find(m, f->queue_pair);
+	/* of one that was removed, or whose addition has failed */
+	if (lane == NULL && f->queue_pair < m->next_index)
+		return true;
+	if (lane == NULL) {
 		*why = "a frame of a queue pair that the session does not have";
 		return false;
 	}
-	lane = &m->lanes[f->queue_pair];
-	if (m->stopping || m->failed != NULL ||
+	if (m->stopping || m->failed != NULL || lane->s.driver.phase == DRIVER_CLOSING ||
 	    (f->type == FRAME_ALIVE && f->stage != NDX_STAGE_VALIDATE))
 		return true;
 	if (lane->waiting >= WAITING_MOST) {
@@ -102,6 +121,8 @@ bool many_is_full(struct ndx_session *s)
 	/* What the peer sends behind the last frame of a stage, its end for example, is of what
 	 * follows. many_step() ends the stage first; it is on its way. */
 	if (m->in_stage && m->left == 0)
+		return true;
+	if (m->adding != NULL && m->adding->state == ADDITION_STAGE && m->adding->left == 0)
 		return true;
 	if (m->waiting < WAITING_BYTES)
 		return false;
@@ -205,10 +226,30 @@ enum driver_io lane_send(struct ndx_session *s, const uint8_t *bytes, size_t len
 	at = m->out + m->out_length;
 	memcpy(at, bytes, length);
 	at[4] = FRAME_VERSION_NUMBERED;
-	ndxp_put_be16(at + 12, index_of(lane));
+	ndxp_put_be16(at + 12, (uint16_t)lane_index(lane));
 	m->out_length += length;
 	driver_go_soon(m->session);
 	return IO_DONE;
+}
+
+bool many_queue(struct ndx_session *s, const struct frame *f)
+{
+	const struct ndx_history_entry entry = {
+		.kind = NDX_HISTORY_SENT, .stage = f->stage, .bytes = f->length};
+	struct many *m = s->many;
+
+	if (s->driver.fd < 0)
+		return true; /* the reader finds out */
+	/* a peer that does not read its answers could ask again and again */
+	if (m->out_length - m->out_sent > OUT_WHOLE ||
+	    !make_room(m, FRAME_HEADER + (size_t)f->length))
+		return false;
+	frame_write_header(m->out + m->out_length, f);
+	memcpy(m->out + m->out_length + FRAME_HEADER, f->payload, f->length);
+	m->out_length += FRAME_HEADER + (size_t)f->length;
+	history_add(&s->history, &entry, ndxp_now_ns(), frame_type_name(f->type));
+	driver_go_soon(s);
+	return true;
 }
 
 static void drop_out(struct many *m)
@@ -225,10 +266,10 @@ static void drop_out(struct many *m)
 static void unblock(struct many *m)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
-		if (!m->lanes[i].blocked)
+		if (!m->lanes[i]->blocked)
 			continue;
-		m->lanes[i].blocked = false;
-		driver_go(&m->lanes[i].s);
+		m->lanes[i]->blocked = false;
+		driver_go(&m->lanes[i]->s);
 	}
 }
 
@@ -259,8 +300,8 @@ bool many_oob_is_over(const struct ndx_session *s)
 	const struct many *m = s->many;
 
 	for (uint32_t i = 0; i < m->count; i++)
-		if (m->lanes[i].s.driver.oob != NULL &&
-		    (m->lanes[i].s.driver.oob_sending || !driver_oob_is_over(&m->lanes[i].s)))
+		if (m->lanes[i]->s.driver.oob != NULL &&
+		    (m->lanes[i]->s.driver.oob_sending || !driver_oob_is_over(&m->lanes[i]->s)))
 			return false;
 	return m->out_length == 0;
 }
@@ -270,18 +311,6 @@ void many_oob_lost(struct ndx_session *s)
 	struct many *m = s->many;
 
 	for (uint32_t i = 0; m != NULL && i < m->count; i++)
-		if (m->lanes[i].s.driver.oob != NULL)
-			oob_link_tell(m->lanes[i].s.driver.oob, OOB_CARRIER, OOB_LOST);
-}
-
-void many_free_frames(struct many *m)
-{
-	for (uint32_t i = 0; i < m->count; i++)
-		while (m->lanes[i].first != NULL) {
-			struct lane_frame *w = m->lanes[i].first;
-
-			m->lanes[i].first = w->next;
-			free(w);
-		}
-	free(m->out);
+		if (m->lanes[i]->s.driver.oob != NULL)
+			oob_link_tell(m->lanes[i]->s.driver.oob, OOB_CARRIER, OOB_LOST);
 }

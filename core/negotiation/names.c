@@ -42,8 +42,9 @@ const char *ndx_plugin_error_name(enum ndx_plugin_error error)
 
 const char *ndx_history_kind_name(enum ndx_history_kind kind)
 {
-	static const char *const names[] = {"connect", "backoff", "call",    "sent",  "received",
-	                                    "stage",   "prove",   "verdict", "hello", "tls"};
+	static const char *const names[] = {"connect",  "backoff", "call",  "sent",
+	                                    "received", "stage",   "prove", "verdict",
+	                                    "hello",    "tls",     "add",   "lost"};
 
 	return pick(names, COUNT(names), (size_t)kind);
 }

@@ -133,6 +133,26 @@ void plugin_leave(struct plugin *p)
 		pthread_mutex_unlock(&p->turn);
 }
 
+#define PROMPT_MOST_NS 100000000u
+
+bool plugin_is_prompt(const struct plugin *p)
+{
+	return (p->table->flags & (NDX_PLUGIN_PROMPT | NDX_PLUGIN_ONE_AT_A_TIME)) ==
+	               NDX_PLUGIN_PROMPT &&
+	       __atomic_load_n(&p->dawdled, __ATOMIC_RELAXED) == 0;
+}
+
+void plugin_note_prompt(struct plugin *p, uint64_t took_ns)
+{
+	if (took_ns < PROMPT_MOST_NS || __atomic_exchange_n(&p->dawdled, 1, __ATOMIC_RELAXED) != 0)
+		return;
+	log_warn(
+		0,
+		"plugin \"%s\" says that it is prompt, and a call has taken %u ms on the thread of "
+		"all sessions; from now on other threads call it",
+		p->name, (unsigned)(took_ns / 1000000));
+}
+
 static void host_log(const struct ndx_plugin_host *host, enum ndx_log_level level, const char *text)
 {
 	ndxp_log(level, "plugin", 0, "%s: %s", host->name, text);

@@ -11,6 +11,7 @@
 #include <ndx/spi/list.h>
 #include "engine.h"
 #include "resolver.h"
+#include "tls.h"
 
 #define PLUGIN_TEXT 320u
 #define PLUGIN_VARIANTS_MAX 64u
@@ -42,6 +43,7 @@ struct plugin {
 	unsigned instances;   /* under the framework's lock, like the next */
 	unsigned guests;      /* plugins that this plugin runs */
 	pthread_mutex_t turn; /* held during its calls if NDX_PLUGIN_ONE_AT_A_TIME */
+	uint32_t dawdled;     /* atomic: NDX_PLUGIN_PROMPT has turned out to be wrong */
 };
 
 struct ndx_negotiation {
@@ -61,7 +63,8 @@ struct ndx_variant {
 	struct ndx_plugin_value *values;
 	size_t count;
 	void *instance;
-	unsigned refs; /* atomic: the handle and every session */
+	unsigned refs;        /* atomic: the handle and every session */
+	struct tls_share tls; /* of its sessions */
 };
 
 /* The engine of the framework's sessions, with a reference for the caller. */
@@ -70,6 +73,10 @@ enum ndx_status plugins_engine(struct ndx_negotiation *n, struct engine **out);
 /* Before and after every call into a plugin, except during its registration. */
 void plugin_enter(struct plugin *plugin);
 void plugin_leave(struct plugin *plugin);
+/* Whether the calls of its sessions may be made on the loop thread; how long one has taken there.
+ */
+bool plugin_is_prompt(const struct plugin *plugin);
+void plugin_note_prompt(struct plugin *plugin, uint64_t took_ns);
 
 /* Sessions hold their variant. */
 void variant_get(struct ndx_variant *variant);

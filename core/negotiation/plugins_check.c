@@ -100,8 +100,8 @@ enum ndx_status plugin_check_table(const struct ndx_plugin *table, char why[PLUG
 		fault = "its name is malformed (a-z first, then a-z 0-9 - _, 31 at most)";
 	else if (table->version == NULL || table->vendor == NULL)
 		fault = "it does not say its version or vendor";
-	else if ((table->flags &
-	          ~(NDX_PLUGIN_ONE_AT_A_TIME | NDX_PLUGIN_DEVICE | NDX_PLUGIN_MANY)) != 0)
+	else if ((table->flags & ~(NDX_PLUGIN_ONE_AT_A_TIME | NDX_PLUGIN_DEVICE | NDX_PLUGIN_MANY |
+	                           NDX_PLUGIN_ADDS | NDX_PLUGIN_PROMPT)) != 0)
 		fault = "it has flags that this library does not know";
 	else if (table->variants == NULL && table->guests == NULL &&
 	         (table->list == NULL || table->count == 0))

@@ -15,12 +15,22 @@ enum finding {
 	NOTHING,
 };
 
+/*
+ * The writer knows from the answer of the receiver's device, the receiver from its own queue pair,
+ * which is broken then. Either may be the only one: the answer can get lost, or come after the
+ * receiver's end of the connection, and a queue pair of the receiver may have ended before.
+ */
+static bool is_denied(const struct frame_proof *writer, const struct frame_proof *receiver)
+{
+	return writer->denied || receiver->seen == NDX_PROVED_REFUSED;
+}
+
 /* A direction, by what the writer and the receiver of the same direction say. */
 static enum finding look(const struct frame_proof *writer, const struct frame_proof *receiver)
 {
 	if (receiver->seen == NDX_PROVED_WHOLE)
 		return writer->written == NDX_PROVED_WHOLE ? PASSES : UNANSWERED;
-	if (writer->denied)
+	if (is_denied(writer, receiver))
 		return DENIED;
 	if (receiver->seen == NDX_PROVED_SMALL)
 		return ONLY_SMALL;
@@ -76,6 +86,7 @@ static enum ndx_status judge_writes(const struct frame_proof *client,
 	const enum finding forth = look(client, server);
 	const enum finding back = look(server, client);
 	const enum finding worse = forth > back ? forth : back;
+	const bool denied_forth = is_denied(client, server);
 	const char *where = "pass in neither direction";
 	const char *what = "RDMA packets";
 	char packets[64];
@@ -83,11 +94,11 @@ static enum ndx_status judge_writes(const struct frame_proof *client,
 	if (worse == PASSES)
 		return NDX_OK;
 	/* A device that refuses a write breaks its own queue pair, whose writes are then lost. */
-	if (client->denied != server->denied) {
+	if (denied_forth != is_denied(server, client)) {
 		(void)snprintf(why, PROOF_TEXT,
 		               "RDMA packets do not pass from %s: the device there refuses the key "
 		               "of the memory, or takes no writes",
-		               client->denied ? "client to server" : "server to client");
+		               denied_forth ? "client to server" : "server to client");
 		return NDX_E_ACCESS_VIOLATION;
 	}
 	/* An acknowledgement that was lost blames the other direction, unless that one passes. */
@@ -123,7 +134,8 @@ enum ndx_status proof_judge(enum ndx_role role, const struct frame_proof *own,
 
 void proof_describe(const struct frame_proof *own, char text[PROOF_TEXT])
 {
-	static const char *const much[] = {"nothing", "a few bytes", "all"};
+	static const char *const much[] = {"nothing", "a few bytes", "all",
+	                                   "nothing (refused here)"};
 	const unsigned most = sizeof(much) / sizeof(much[0]) - 1;
 
 	(void)snprintf(text, PROOF_TEXT,

@@ -23,6 +23,9 @@ static bool is_counted(const uint8_t header[FRAME_HEADER])
 	case FRAME_WELCOME:
 	case FRAME_ERROR:
 	case FRAME_SESSION_END:
+	case FRAME_ADD:
+	case FRAME_ABANDON:
+	case FRAME_REMOVE:
 	default:
 		return false;
 	}

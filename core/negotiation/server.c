@@ -59,8 +59,6 @@ static enum ndx_status check_attr(const struct ndx_negotiation_server_attr *a)
 		fault = "max_queue_pairs must be 1 to 1024";
 	else if (a->hello_timeout_ms == 0 || a->stage_timeout_ms == 0 || a->session_timeout_ms == 0)
 		fault = "a time-out is 0";
-	else if (a->reserved != 0)
-		fault = "reserved is not 0";
 	if (fault != NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_negotiation_server_create: %s", fault);
 	for (size_t i = 0; i < a->variant_count; i++)
@@ -126,7 +124,7 @@ static void server_free(void *arg)
 
 	drop_variants(server);
 	server_drop_grants(server);
-	tls_context_free(server->tls);
+	tls_context_put(server->tls);
 	(void)pthread_cond_destroy(&server->empty);
 	(void)pthread_mutex_destroy(&server->lock);
 	free(server);
@@ -170,6 +168,7 @@ enum ndx_status ndx_negotiation_server_create(const struct ndx_negotiation_serve
 	if (server == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "ndx_negotiation_server_create: out of memory");
 	server->attr = own;
+	handshakes_begin(&server->attr);
 	ndxp_list_init(&server->clients);
 	ndxp_list_init(&server->walks);
 	(void)pthread_mutex_init(&server->lock, NULL);
@@ -207,7 +206,7 @@ fail_engine:
 	server_unlisten(server);
 fail_listen:
 	server_drop_grants(server);
-	tls_context_free(server->tls);
+	tls_context_put(server->tls);
 	drop_variants(server);
 fail_variants:
 	(void)pthread_cond_destroy(&server->empty);

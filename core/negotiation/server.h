@@ -11,6 +11,7 @@
 #include <ndx/spi/list.h>
 #include <ndx/spi/loop.h>
 #include "budget.h"
+#include "handshakes.h"
 #include "session.h"
 
 /* A client that has connected: its session, in the role of the server. */
@@ -24,6 +25,8 @@ struct client {
 	bool stopped; /* the server's close has reached it */
 	bool idle;    /* after stage ready: between two stages, with the timer for that set */
 	bool leaving; /* idle, and had nothing left to do when its timer expired */
+	bool cut;     /* in the pool, and no transport is of use for it any more */
+	bool anew;    /* in the pool, and has another transport: then the stage begins anew */
 	/* For the pool, while a task is there: */
 	bool opened;                  /* `open` succeeded, so `closed` must be called */
 	int staged;                   /* the latest stage that was reported to the consumer */
@@ -49,7 +52,7 @@ struct server_port {
 	struct ndxp_watch watch;
 };
 
-/* The clients without a session that were logged in the current period. */
+/* What was logged in the current period: see server_log_limit.c. */
 struct server_log_limit {
 	uint64_t since_ns;
 	uint64_t left_out;
@@ -62,15 +65,17 @@ struct ndx_negotiation_server {
 	struct tls_context *tls;          /* NULL: plaintext */
 	struct ndx_variant_grant *grants; /* copies */
 	struct budgets budgets;
+	struct handshakes handshakes;
 	struct engine engine;
 	struct server_port ports[SERVER_PORTS_MOST];
 	unsigned port_count;
 	struct ndxp_timer tick;
-	struct sockaddr_storage address; /* of the first port */
-	struct ndxp_list clients;        /* in the order of their numbers */
-	uint32_t listed;                 /* how many these are */
-	struct ndxp_list walks;          /* of server_view.c */
-	struct server_log_limit log_limit;
+	struct sockaddr_storage address;           /* of the first port */
+	struct ndxp_list clients;                  /* in the order of their numbers */
+	uint32_t listed;                           /* how many these are */
+	struct ndxp_list walks;                    /* of server_view.c */
+	struct server_log_limit log_limit;         /* of clients without a session, ... */
+	struct server_log_limit batch_log_limit;   /* ... of queue pairs that are not added */
 	struct ndx_negotiation_server_stats stats; /* under the lock */
 	uint64_t last_session;
 	bool stopping;
@@ -84,6 +89,8 @@ struct ndx_negotiation_server {
 
 /* server_counters.c. Add one to a counter of the server. */
 void server_count(struct ndx_negotiation_server *server, uint64_t *counter);
+/* Count one that has connected too soon after others, and is refused. */
+void server_count_too_fast(struct ndx_negotiation_server *server);
 /* Count a client that has connected. True: there are too many, and it is refused. */
 bool server_is_full(struct ndx_negotiation_server *server);
 /* A pool's thread, or the loop thread: the last task of a client has run. */
@@ -100,7 +107,9 @@ void server_unwatch(struct ndx_negotiation_server *server);
 
 /* server_log_limit.c; loop thread: whether to log one more client without a session in full. */
 bool server_may_log(struct ndx_negotiation_server *server);
-/* Log how many clients were not logged, if the period is over. */
+/* The same for a batch of queue pairs that is not added, or that the client gives up. */
+bool server_may_log_batch(struct ndx_negotiation_server *server);
+/* Log how many of each were not logged, if the period is over. */
 void server_log_left_out(struct ndx_negotiation_server *server, bool last);
 
 /*
@@ -131,6 +140,11 @@ bool server_grants(const struct client *c, const struct ndx_variant *v);
 
 /* server_hello.c; loop thread: handle the first frame. False: the client is gone. */
 bool client_hello(struct client *c, const struct frame *f);
+/* Over another transport: begin the stage anew, if the dialogue has not failed. A result as that
+ * of a role's function. */
+bool client_begin_anew(struct client *c);
+/* Why a session that is `cut` ends. */
+extern const char client_cut[];
 
 /* server_client.c; loop thread: a client has connected. */
 void client_accept(struct ndx_negotiation_server *server, int fd,
@@ -139,7 +153,8 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 /* server_task.c */
 /* On the pool, for the driver. */
 void client_work(struct ndx_session *s);
-/* Loop thread: give the client to the pool, for its end. */
+bool client_is_prompt(struct ndx_session *s);
+/* Loop thread: give the client to the pool, for its end, if that may block. */
 void client_close_task(struct client *c);
 
 #endif

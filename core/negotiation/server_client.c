@@ -7,7 +7,7 @@
 #include <ndx/spi/log.h>
 #include <ndx/spi/sockaddr.h>
 #include "connection.h"
-#include "many.h"
+#include "many_add.h"
 #include "server.h"
 
 #define FIRST_MESSAGE 512u
@@ -72,8 +72,8 @@ static bool greet(struct ndx_session *s)
 	}
 }
 
-/* The consumer is to learn of a stage that has ended. */
-static void report_stage(struct client *c)
+/* The consumer is to learn of a stage that has ended. True: it does not want to. */
+static bool report_stage(struct client *c)
 {
 	if (c->session.dialogue.finished == NDX_STAGE_READY) {
 		c->done = true;
@@ -81,7 +81,12 @@ static void report_stage(struct client *c)
 	}
 	if (c->done)
 		driver_set_timer(&c->session, UINT64_MAX);
+	if (c->server->attr.events.staged == NULL && c->session.many == NULL) {
+		c->staged = c->session.dialogue.finished;
+		return true;
+	}
 	driver_call(&c->session);
+	return false;
 }
 
 /* After stage ready: wait for the client's next frame. */
@@ -96,6 +101,12 @@ static bool stay(struct client *c)
 		c->idle = true;
 		c->rests_ns = ndxp_now_ns();
 		set_stage_timer(c);
+	}
+	if (s->many != NULL && many_sweep(s)) {
+		c->idle = false;
+		driver_set_timer(s, UINT64_MAX);
+		driver_call(s);
+		return false;
 	}
 	if (s->many != NULL && s->many->asks_done && d->finished < NDX_STAGE_DONE) {
 		c->idle = false;
@@ -132,10 +143,8 @@ static bool between(struct ndx_session *s)
 		if (io != IO_DONE)
 			return io == IO_LOST && s->driver.role->lost(s);
 	}
-	if (c->staged < d->finished) {
-		report_stage(c);
-		return false;
-	}
+	if (c->staged < d->finished)
+		return report_stage(c);
 	if (d->finished >= NDX_STAGE_READY)
 		return stay(c);
 	begin_stage(c, (enum ndx_stage)(d->finished + 1));
@@ -147,8 +156,10 @@ static bool on_returned(struct ndx_session *s)
 	struct client *c = client_of(s);
 
 	c->slow = false;
+	if (c->cut)
+		return client_fail(c, NDX_E_CONNECTION_ABORTED, client_cut);
 	if (!s->driver.over)
-		return true;
+		return !c->anew || client_begin_anew(c);
 	return client_fail(c, c->stopped ? NDX_E_CANCELED : NDX_E_IO_TIMEOUT,
 	                   c->stopped ? "the server ends" : "time ran out in the plugin");
 }
@@ -218,6 +229,11 @@ static void on_timer(struct ndx_session *s)
 	char late[DRIVER_LATE];
 	bool more = false;
 
+	if (many_adds_now(s) &&
+	    (s->driver.phase == DRIVER_ACTIVE || s->driver.phase == DRIVER_POOL)) {
+		addition_late(s);
+		return;
+	}
 	switch (s->driver.phase) {
 	case DRIVER_ROLE:
 		if (s->driver.tls != NULL)
@@ -253,6 +269,7 @@ static const struct driver_role role = {
 	.step = greet,
 	.idle = between,
 	.work = client_work,
+	.prompt = client_is_prompt,
 	.returned = on_returned,
 	.lost = on_lost,
 	.bad = on_bad,
@@ -287,6 +304,23 @@ static struct client *client_new(struct ndx_negotiation_server *server,
 	return c;
 }
 
+/* Before anything of the client is read: so much a refusal may cost. */
+static bool comes_too_fast(struct ndx_negotiation_server *server,
+                           const struct sockaddr_storage *from)
+{
+	char text[NDXP_SOCKADDR_TEXT];
+	char why[BUDGET_TEXT];
+
+	if (handshakes_take(&server->handshakes, &server->attr,
+	                    budget_address(&server->budgets, from), ndxp_now_ns(), why))
+		return false;
+	server_count_too_fast(server);
+	if (server_may_log(server))
+		log_warn(0, "negotiation server: client %s is refused: %s",
+		         ndxp_sockaddr_text(from, text), why);
+	return true;
+}
+
 void client_accept(struct ndx_negotiation_server *server, int fd,
                    const struct sockaddr_storage *from)
 {
@@ -295,6 +329,10 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 	char why[BUDGET_TEXT];
 	struct client *c;
 
+	if (comes_too_fast(server, from)) {
+		ndxp_fd_close(fd);
+		return;
+	}
 	if (server_is_full(server)) {
 		if (server_may_log(server))
 			log_warn(0,

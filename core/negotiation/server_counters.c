@@ -10,6 +10,15 @@ void server_count(struct ndx_negotiation_server *server, uint64_t *counter)
 	pthread_mutex_unlock(&server->lock);
 }
 
+void server_count_too_fast(struct ndx_negotiation_server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	server->stats.accepted++;
+	server->stats.refused++;
+	server->stats.refused_handshakes++;
+	pthread_mutex_unlock(&server->lock);
+}
+
 bool server_is_full(struct ndx_negotiation_server *server)
 {
 	bool full;

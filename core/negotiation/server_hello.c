@@ -5,7 +5,8 @@
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
-#include "many.h"
+#include "connection.h"
+#include "many_add.h"
 #include "server.h"
 #include "suggest.h"
 
@@ -36,10 +37,12 @@ static struct ndx_variant *find_variant(const struct ndx_negotiation_server *ser
 static bool send_welcome(struct client *c, uint8_t flags)
 {
 	const struct replay *replay = &c->session.driver.replay;
+	const bool adds = c->session.many != NULL && c->session.many->adds;
 	const struct ndx_negotiation_server_attr *a = &c->server->attr;
 	const struct frame_welcome w = {a->max_message, a->stage_timeout_ms, a->session_timeout_ms};
 	const struct frame f = {.type = FRAME_WELCOME,
-	                        .flags = (uint8_t)(flags | (replay->on ? FRAME_REPLAYS : 0)),
+	                        .flags = (uint8_t)(flags | (replay->on ? FRAME_REPLAYS : 0) |
+	                                           (adds ? FRAME_ADDS : 0)),
 	                        .round = flags != 0 && replay->on ? replay_count(replay) : 0,
 	                        .length = FRAME_WELCOME_SIZE};
 	uint8_t bytes[FRAME_HEADER + FRAME_WELCOME_SIZE];
@@ -48,12 +51,21 @@ static bool send_welcome(struct client *c, uint8_t flags)
 	frame_write_header(bytes, &f);
 	/* These are the first bytes on the connection: if they do not fit, the connection is
 	 * useless. */
-	if (driver_send(&c->session, bytes, sizeof(bytes)) != IO_DONE)
+	if ((flags == 0 ? driver_send_soon : driver_send)(&c->session, bytes, sizeof(bytes)) !=
+	    IO_DONE)
 		return false;
 	history_add_hello(&c->session.history, c->session.dialogue.view.stage, FRAME_WELCOME_SIZE,
 	                  c->session.many != NULL ? FRAME_HELLO_SIZE_MAX : FRAME_HELLO_SIZE,
 	                  ndxp_now_ns());
 	return true;
+}
+
+/* Whether the pool has the session for a call in mid-stage, the server's program included. What the
+ * pool writes is not looked at. */
+static bool is_called(const struct ndx_session *s)
+{
+	return s->driver.phase == DRIVER_POOL && !s->driver.over &&
+	       (int)s->dialogue.view.stage > s->dialogue.finished;
 }
 
 /* Whether another transport can be given to the session, which may not have detected yet that the
@@ -63,14 +75,16 @@ static bool may_resume(const struct client *c)
 	const struct ndx_session *s = &c->session;
 	const struct driver *d = &s->driver;
 
-	if (s->many != NULL)
+	if (s->many != NULL || c->cut)
 		return false;
 	if (d->replay.on)
 		return !d->over && driver_can_resume(s) &&
 		       (d->phase == DRIVER_ORPHAN || d->phase == DRIVER_ACTIVE ||
 		        d->phase == DRIVER_POOL || d->phase == DRIVER_QP);
 	return (d->phase == DRIVER_ORPHAN ||
-	        (d->phase == DRIVER_ACTIVE && s->dialogue.next == DIALOGUE_RECEIVE)) &&
+	        (d->phase == DRIVER_ACTIVE &&
+	         (s->dialogue.next == DIALOGUE_RECEIVE || s->dialogue.next == DIALOGUE_CALL)) ||
+	        is_called(s)) &&
 	       d->oob == NULL && s->dialogue.view.stage != NDX_STAGE_VALIDATE &&
 	       s->attr.variant->table->ops->reset != NULL;
 }
@@ -96,16 +110,60 @@ static void go_on(struct client *c)
 	driver_go_soon(&c->session);
 }
 
-/* Another transport is of no use for the session. */
-static void fail_resumption(struct client *c)
+const char client_cut[] = "its client lacks messages that are not kept, and cannot go on";
+
+/* The other transport has broken already. */
+static void lose_again(struct client *c)
 {
 	const enum driver_phase phase = c->session.driver.phase;
 
 	if (phase == DRIVER_POOL || phase == DRIVER_QP)
-		driver_detach(&c->session); /* its next send finds no transport */
-	else if (client_fail(c, NDX_E_CONNECTION_ABORTED,
-	                     "its second transport broke, too, or messages are missing"))
+		driver_detach(&c->session); /* as the first one: a third may come */
+	else if (client_fail(c, NDX_E_CONNECTION_ABORTED, "its second transport broke, too"))
 		driver_go_soon(&c->session);
+}
+
+/* No transport is of use for the session: end what it does, or as soon as the pool gives it back.
+ */
+static void fail_resumption(struct client *c)
+{
+	struct ndx_session *s = &c->session;
+
+	switch (s->driver.phase) {
+	case DRIVER_POOL:
+		c->cut = true;
+		driver_detach(s);
+		break;
+	case DRIVER_QP:
+		driver_detach(s);
+		dialogue_fail(&s->dialogue, NDX_LAYER_TRANSPORT, NDX_E_CONNECTION_ABORTED, false,
+		              client_cut);
+		conn_cancel_attempt(s->attr.connector); /* what waits for it finds the failure */
+		break;
+	case DRIVER_ROLE:
+	case DRIVER_ACTIVE:
+	case DRIVER_ORPHAN:
+	case DRIVER_ENDING:
+	case DRIVER_CLOSING:
+	default:
+		if (client_fail(c, NDX_E_CONNECTION_ABORTED, client_cut))
+			driver_go_soon(s);
+	}
+}
+
+bool client_begin_anew(struct client *c)
+{
+	struct ndx_session *s = &c->session;
+
+	c->anew = false;
+	if (s->dialogue.next == DIALOGUE_FAILED)
+		return true;
+	if (!driver_bind(s))
+		return client_fail(c, NDX_E_NO_MEMORY, "no key of the channel of TLS");
+	s->driver.restart = true;
+	s->driver.since_ns = 0; /* the wait for a frame begins anew */
+	driver_call(s);
+	return false;
 }
 
 /* Continue the session over the transport of `from`, whose client has received `count` frames;
@@ -130,9 +188,11 @@ static void resume(struct client *c, struct client *from, uint32_t count)
 	driver_take_ahead(&c->session, other); /* `from` is freed later, by a job */
 	c->session.driver.tls = tls;
 	c->session.driver.secured = tls != NULL;
-	/* What can be replayed has no TLS to be bound to, and its dialogue may be the pool's. */
-	if (!attached || (!d->replay.on && !driver_bind(&c->session)) ||
-	    !send_welcome(c, FRAME_RESUMED) || (d->replay.on && !replay_resume(d, count))) {
+	if (!attached || !send_welcome(c, FRAME_RESUMED)) {
+		lose_again(c);
+		return;
+	}
+	if (d->replay.on && !replay_resume(d, count)) {
 		fail_resumption(c);
 		return;
 	}
@@ -143,9 +203,10 @@ static void resume(struct client *c, struct client *from, uint32_t count)
 		go_on(c);
 		return;
 	}
-	c->session.driver.restart = true;
-	c->session.driver.since_ns = 0; /* the wait for a frame begins anew */
-	driver_call(&c->session);
+	/* The dialogue, and what binds it to a channel of TLS, may be the pool's. */
+	c->anew = d->phase == DRIVER_POOL;
+	if (!c->anew && client_begin_anew(c))
+		driver_go_soon(&c->session);
 }
 
 /* Take the identity that TLS has proved; in plaintext there is none. */
@@ -223,9 +284,8 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 	dialogue_init(d, variant, NDX_ROLE_SERVER, c->session.id, &limits, &c->session.history);
 	dialogue_limit(d, hello->max_message);
 	if (many != NULL) {
-		many_init(&c->session, many);
-		/* Frames of many queue pairs follow each other without an answer between them. */
-		link_no_delay(c->session.driver.fd);
+		many_init(&c->session, many, &addition_server);
+		many->adds = replays; /* the same bit */
 	}
 	c->talking = true;
 	session_set_state(&c->session, NDX_SESSION_EXCHANGING);

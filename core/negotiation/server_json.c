@@ -42,6 +42,7 @@ static json_t *counters_of(struct base_json *j, const struct ndx_negotiation_ser
 	base_json_number(j, to, "refused_principals", stats->refused_principals);
 	base_json_number(j, to, "refused_variants", stats->refused_variants);
 	base_json_number(j, to, "refused_identities", stats->refused_identities);
+	base_json_number(j, to, "refused_handshakes", stats->refused_handshakes);
 	return to;
 }
 
@@ -64,6 +65,8 @@ static json_t *limits_of(struct base_json *j, const struct ndx_negotiation_serve
 	base_json_number(j, to, "max_queue_pairs_per_principal", a->max_queue_pairs_per_principal);
 	base_json_number(j, to, "max_memory_per_principal", a->max_memory_per_principal);
 	base_json_number(j, to, "max_queue_pairs", a->max_queue_pairs);
+	base_json_number(j, to, "max_handshakes_per_address", a->max_handshakes_per_address);
+	base_json_number(j, to, "max_handshakes", a->max_handshakes);
 	return to;
 }
 
@@ -122,12 +125,33 @@ static json_t *history_of(struct base_json *j, const struct server_view *v)
 	return to;
 }
 
+/* A name that a client has chosen is not confused with "plaintext", because of `principal_by`. */
+static void put_principal(struct base_json *j, json_t *to, const struct server_view *v)
+{
+	static const char *const by[] = {
+		[TLS_NOTHING] = NULL,
+		[TLS_ANONYMOUS] = "nothing",
+		[TLS_BY_CERTIFICATE] = "certificate",
+		[TLS_BY_KEY] = "key",
+	};
+
+	if (v->principal[0] != '\0')
+		base_json_text(j, to, "principal", v->principal);
+	else
+		base_json_put(j, to, "principal", json_null());
+	if (by[v->proof] != NULL)
+		base_json_text(j, to, "principal_by", by[v->proof]);
+	else
+		base_json_put(j, to, "principal_by", json_null());
+}
+
 static json_t *session_of(struct base_json *j, const struct server_view *v)
 {
 	json_t *to = json_object();
 
 	base_json_number(j, to, "id", v->id);
 	base_json_text(j, to, "client", v->address);
+	put_principal(j, to, v);
 	if (v->variant != NULL) {
 		base_json_text(j, to, "plugin", ndx_variant_plugin_name(v->variant));
 		base_json_text(j, to, "variant", ndx_variant_name(v->variant));

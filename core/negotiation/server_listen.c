@@ -105,6 +105,8 @@ static int open_at(struct sockaddr_storage *at, bool among_others)
 	if (fd < 0)
 		return -1;
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* Accepted sockets inherit this: a frame does not wait for the answer to the one before. */
+	link_no_delay(fd);
 	/* IPv4 addresses have their own sockets, so [::] must not take their port. */
 	if (among_others && at->ss_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
@@ -164,6 +166,8 @@ static enum ndx_status status_of(int error)
 {
 	if (error == EADDRINUSE)
 		return NDX_E_SHARING_VIOLATION;
+	if (error == EACCES || error == EPERM)
+		return NDX_E_ACCESS_DENIED;
 	return lacks_room(error) ? NDX_E_INSUFFICIENT_RESOURCES : NDX_E_INVALID_ADDRESS;
 }
 

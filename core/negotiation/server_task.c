@@ -5,7 +5,7 @@
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
-#include "many.h"
+#include "many_add.h"
 #include "server.h"
 
 /* The consumer provides the queue pair, and the provider describes it. */
@@ -27,6 +27,13 @@ static void open_session(struct client *c)
 		return;
 	}
 	c->opened = true;
+	if ((r.connector == NULL) != (r.qp == NULL)) {
+		(void)snprintf(text, sizeof(text), "the server's program gave no %s",
+		               r.qp == NULL ? "queue pair beside its connector"
+		                            : "connector beside its queue pair");
+		dialogue_fail(d, NDX_LAYER_FRAMEWORK, NDX_E_INVALID_PARAMETER, true, text);
+		return;
+	}
 	if (!budget_resources(c, r.qp != NULL ? 1 : 0, r.memory.length, text)) {
 		c->over_budget = true;
 		dialogue_fail(d, NDX_LAYER_FRAMEWORK, NDX_E_INSUFFICIENT_RESOURCES, true, text);
@@ -42,44 +49,81 @@ static void open_session(struct client *c)
 		dialogue_fail(d, NDX_LAYER_PROVIDER, st, true, ndx_last_error());
 }
 
+/* What the consumer has given for several queue pairs, all together. */
+struct given {
+	uint32_t queue_pairs;
+	uint64_t memory;
+};
+
+/* Each has to have both objects, or none; else `why` says which has not. */
+static enum ndx_status take_list(struct many *m, const struct ndx_session_queue_pair *list,
+                                 struct given *g, char why[BUDGET_TEXT])
+{
+	enum ndx_status st = NDX_OK;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		const uint64_t length = list[i].memory.length;
+
+		lane_set(m->lanes[i], &list[i]);
+		g->queue_pairs += list[i].qp != NULL;
+		g->memory += length < UINT64_MAX - g->memory ? length : UINT64_MAX - g->memory;
+		if (st != NDX_OK || (list[i].connector == NULL) == (list[i].qp == NULL))
+			continue;
+		st = NDX_E_INVALID_PARAMETER;
+		(void)snprintf(why, BUDGET_TEXT,
+		               "the server's program gave queue pair %u of %u no %s", i, m->count,
+		               list[i].qp == NULL ? "queue pair beside its connector"
+		                                  : "connector beside its queue pair");
+	}
+	return st;
+}
+
+/* Ask the consumer; else `why` says what it refuses, or what is wrong. */
+static enum ndx_status ask_for_many(struct client *c, struct ndx_session_resources *r,
+                                    struct given *g, char why[BUDGET_TEXT])
+{
+	const struct ndx_negotiation_server_attr *a = &c->server->attr;
+	struct many *m = c->session.many;
+	struct ndx_session_queue_pair *list = calloc(m->count, sizeof(*list));
+	enum ndx_status st;
+
+	if (list == NULL) {
+		(void)snprintf(why, BUDGET_TEXT, "the server has no memory for %u queue pairs",
+		               m->count);
+		return NDX_E_NO_MEMORY;
+	}
+	st = a->open_many(a->events.arg, &c->session, m->count, list, r);
+	c->opened = st == NDX_OK;
+	if (st != NDX_OK)
+		(void)snprintf(why, BUDGET_TEXT, "the server's program refuses %u queue pairs: %s",
+		               m->count, ndx_status_name(st));
+	else
+		st = take_list(m, list, g, why);
+	free(list);
+	return st;
+}
+
 /* The same for several queue pairs. */
 static bool open_many(struct client *c)
 {
-	const struct ndx_negotiation_server_attr *a = &c->server->attr;
 	struct ndx_session *s = &c->session;
-	const uint32_t count = s->many->count;
-	uint32_t queue_pairs = 0;
-	uint64_t memory = 0;
 	struct ndx_session_resources r = {.inbound_read_limit = 16, .outbound_read_limit = 16};
-	struct ndx_session_queue_pair *list = calloc(count, sizeof(*list));
-	enum ndx_status st = NDX_E_NO_MEMORY;
+	struct given g = {0};
 	char text[BUDGET_TEXT];
+	const enum ndx_status st = ask_for_many(c, &r, &g, text);
 
-	if (list != NULL)
-		st = a->open_many(a->events.arg, s, count, list, &r);
-	c->opened = st == NDX_OK;
-	for (uint32_t i = 0; c->opened && i < count; i++) {
-		many_set(s->many, i, &list[i]);
-		if ((list[i].connector == NULL) != (list[i].qp == NULL))
-			st = NDX_E_INVALID_PARAMETER;
-		queue_pairs += list[i].qp != NULL;
-		memory += list[i].memory.length < UINT64_MAX - memory ? list[i].memory.length
-		                                                      : UINT64_MAX - memory;
-	}
-	free(list);
 	if (st != NDX_OK) {
-		(void)snprintf(text, sizeof(text),
-		               "the server's program refuses %u queue pairs: %s", count,
-		               ndx_status_name(st));
 		dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, st, true, text);
 		return false;
 	}
-	if (!budget_resources(c, queue_pairs, memory, text)) {
+	if (!budget_resources(c, g.queue_pairs, g.memory, text)) {
 		c->over_budget = true;
 		dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_INSUFFICIENT_RESOURCES, true,
 		              text);
 		return false;
 	}
+	for (uint32_t i = 0; i < s->many->count; i++)
+		s->many->lanes[i]->counted = true;
 	s->attr.inbound_read_limit = r.inbound_read_limit;
 	s->attr.outbound_read_limit = r.outbound_read_limit;
 	return many_describe(s, &c->near) == NDX_OK;
@@ -88,8 +132,10 @@ static bool open_many(struct client *c)
 /* On the pool. */
 static void work_for_many(struct client *c)
 {
-	if (c->opened || open_many(c))
-		many_work(&c->session);
+	if (!c->opened && !open_many(c))
+		return;
+	many_work(&c->session);
+	addition_work(&c->session);
 }
 
 /* Report the stages that have ended since the last report. */
@@ -127,12 +173,24 @@ void client_work(struct ndx_session *s)
 		dialogue_call(d);
 }
 
+/* The program's callbacks may block. */
+bool client_is_prompt(struct ndx_session *s)
+{
+	const struct client *c = client_of(s);
+	const struct ndx_negotiation_server_events *e = &c->server->attr.events;
+
+	return s->many == NULL && !s->driver.restart && (c->opened || e->open == NULL) &&
+	       (e->staged == NULL || c->staged == s->dialogue.finished) &&
+	       plugin_is_prompt(s->attr.variant->plugin);
+}
+
 static void close_task(struct pool_task *task)
 {
 	struct client *c = client_of(container_of(task, struct ndx_session, driver.task));
 	struct ndx_negotiation_server *server = c->server;
 	const struct ndx_negotiation_server_events *e = &server->attr.events;
 
+	addition_end(&c->session);
 	if (c->opened && e->closed != NULL)
 		e->closed(e->arg, &c->session);
 	budget_leave(c);
@@ -154,6 +212,11 @@ void client_close_task(struct client *c)
 
 	d->phase = DRIVER_CLOSING;
 	d->task.fn = close_task;
+	if (c->session.many == NULL && (!c->opened || c->server->attr.events.closed == NULL) &&
+	    (!c->talking || plugin_is_prompt(c->session.attr.variant->plugin))) {
+		close_task(&d->task);
+		return;
+	}
 	/* The task frees the client, perhaps before the call returns. */
 	engine_push(engine, &d->task);
 }

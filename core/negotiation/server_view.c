@@ -116,6 +116,9 @@ static void look_at(struct client *c, enum server_wait waits, uint64_t since_ns,
 	v->agreed = ndx_session_get_agreement(s, NULL, NULL, &v->agreement) == NDX_OK;
 	history_sum(&s->history, &v->totals);
 	(void)snprintf(v->address, sizeof(v->address), "%s", c->address);
+	v->proof = c->identity.kind;
+	(void)snprintf(v->principal, sizeof(v->principal), "%s",
+	               c->server->tls == NULL ? "plaintext" : c->identity.name);
 	v->steps = steps;
 	v->step_count = SERVER_VIEW_STEPS;
 	if (steps != NULL)

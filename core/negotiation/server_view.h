@@ -39,6 +39,8 @@ struct server_view {
 	bool agreed;
 	struct ndx_agreement agreement;
 	char address[sizeof(((struct client *)NULL)->address)];
+	enum tls_proof proof;            /* TLS_NOTHING: in plaintext, or before hello, ... */
+	char principal[TLS_NAME];        /* ... where this is "" */
 	struct ndx_history_entry *steps; /* the latest; NULL: too many sessions for that */
 	size_t step_count;
 };

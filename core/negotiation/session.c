@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions: create, run stages, close. */
-#include "many.h"
+#include "many_add.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -126,7 +126,7 @@ static struct many *take_queue_pairs(struct ndx_session *s, bool *none)
 	}
 	m = count < 2 ? NULL : many_alloc(count);
 	for (uint32_t i = 0; m != NULL && i < count; i++)
-		many_set(m, i, &list[i]);
+		lane_set(m->lanes[i], &list[i]);
 	return m;
 }
 
@@ -180,6 +180,7 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	struct ndx_session *s;
 	struct many *many;
 	enum ndx_status st;
+	char what[40] = "";
 	bool single;
 
 	if (attr == NULL || out == NULL)
@@ -202,6 +203,8 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	s->server = "";
 	limits = (struct dialogue_limits){own.max_message, own.max_rounds};
 	many = take_queue_pairs(s, &single);
+	if (!single && many == NULL)
+		(void)snprintf(what, sizeof(what), " for %zu queue pairs", own.queue_pair_count);
 	st = single || many != NULL ? copy_servers(s) : NDX_E_NO_MEMORY;
 	if (st == NDX_OK)
 		st = ndxp_random(s->cookie, sizeof(s->cookie));
@@ -211,7 +214,7 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 	if (st != NDX_OK)
 		goto fail_memory;
 	if (own.tls != NULL)
-		st = tls_context_create(own.tls, NDX_ROLE_CLIENT, "ndx_session_create", &s->tls);
+		st = tls_share_take(&own.variant->tls, own.tls, "ndx_session_create", &s->tls);
 	s->attr.tls = NULL;
 	if (st == NDX_OK)
 		st = plugins_engine(own.variant->plugin->negotiation, &engine);
@@ -224,7 +227,7 @@ enum ndx_status ndx_session_create(const struct ndx_session_attr *attr, struct n
 		goto fail_relays;
 	dialogue_init(&s->dialogue, own.variant, NDX_ROLE_CLIENT, s->id, &limits, &s->history);
 	if (many != NULL)
-		many_init(s, many);
+		many_init(s, many, &addition_client);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->call.turn, NULL);
 	s->begin = (struct ndxp_job){.fn = session_on_begin, .arg = s};
@@ -235,7 +238,7 @@ fail_relays:
 	engine_put(engine);
 fail_engine: /* ndx_last_error() has the cause */
 	relay_group_put(s->relays);
-	tls_context_free(s->tls);
+	tls_context_put(s->tls);
 	history_fini(&s->history);
 	many_free(many);
 	free_servers(s);
@@ -245,19 +248,22 @@ fail_memory:
 	many_free(many);
 	free_servers(s);
 	free(s);
-	return fail(st, 0, "ndx_session_create: %s", ndx_status_text(st));
+	return fail(st, 0, "ndx_session_create: %s%s", ndx_status_text(st), what);
 }
 
 /* ---- calls ---- */
 
 /* Start the call, which is marked as active. `ov` is begun, or NULL: the caller waits. */
-static void start(struct ndx_session *s, bool connects, int last, struct ndx_overlapped *ov)
+static void start(struct ndx_session *s, const struct session_wish *w, struct ndx_overlapped *ov)
 {
 	struct session_call *call = &s->call;
 
 	pthread_mutex_lock(&s->lock);
-	call->connects = connects;
-	call->last = last;
+	call->connects = w->connects;
+	call->last = w->last;
+	call->adds = w->addition != NULL;
+	call->addition = w->addition;
+	call->information = 0;
 	call->ov = ov;
 	call->done = false;
 	call->posted = true;
@@ -291,8 +297,7 @@ static enum ndx_status await(struct ndx_session *s)
 	return st == NDX_OK ? NDX_OK : session_say_failure(s);
 }
 
-/* The calls block for work of the adapter's thread. */
-static enum ndx_status check_thread(const char *call)
+enum ndx_status session_check_thread(const char *call)
 {
 	if (!ndxp_loop_on_any())
 		return NDX_OK;
@@ -315,6 +320,8 @@ static enum ndx_status check_turn(struct ndx_session *s, enum ndx_stage stage)
 {
 	const enum ndx_session_state state = ndx_session_get_state(s);
 
+	if (session_failed_idle(s))
+		return NDX_OK;
 	if (state == NDX_SESSION_CREATED)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "session %llu: stage %s needs a connected session; call "
@@ -323,48 +330,63 @@ static enum ndx_status check_turn(struct ndx_session *s, enum ndx_stage stage)
 	if (state != NDX_SESSION_CONNECTED)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0, "session %llu is %s",
 		            (unsigned long long)s->id, ndx_session_state_name(state));
-	return dialogue_start(&s->dialogue, stage);
+	return dialogue_may_start(&s->dialogue, stage);
 }
 
-/* A call: connect, or not, and run the stages up to `last`. */
-struct wish {
-	const char *call;
-	bool connects;
-	int last;
-};
+enum ndx_status session_occupy(struct ndx_session *s, const char *call, uint32_t what)
+{
+	uint32_t now = 0;
+
+	if (__atomic_compare_exchange_n(&s->call.active, &now, what, false, __ATOMIC_ACQ_REL,
+	                                __ATOMIC_ACQUIRE))
+		return NDX_OK;
+	return fail(now == SESSION_ADDS && what == SESSION_ADDS ? NDX_E_DEVICE_BUSY
+	                                                        : NDX_E_INVALID_DEVICE_STATE,
+	            0, "%s: another call on session %llu is in progress", call,
+	            (unsigned long long)s->id);
+}
+
+void session_vacate(struct ndx_session *s)
+{
+	__atomic_store_n(&s->call.active, 0, __ATOMIC_RELEASE);
+}
 
 /* Mark the session as busy, and check that it can do this now. */
-static enum ndx_status occupy(struct ndx_session *s, const struct wish *w)
+static enum ndx_status occupy(struct ndx_session *s, const struct session_wish *w)
 {
 	enum ndx_status st;
 
-	if (__atomic_exchange_n(&s->call.active, 1, __ATOMIC_ACQ_REL) != 0)
-		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		            "%s: another call on session %llu is in progress", w->call,
-		            (unsigned long long)s->id);
-	st = w->connects ? check_new(s) : check_turn(s, (enum ndx_stage)w->last);
+	st = session_occupy(s, w->call, w->addition != NULL ? SESSION_ADDS : SESSION_CALLED);
 	if (st != NDX_OK)
-		__atomic_store_n(&s->call.active, 0, __ATOMIC_RELEASE);
+		return st;
+	if (w->addition != NULL)
+		st = w->check(s, w->addition);
+	else
+		st = w->connects ? check_new(s) : check_turn(s, (enum ndx_stage)w->last);
+	if (st != NDX_OK)
+		session_vacate(s);
 	return st;
 }
 
-static enum ndx_status run(struct ndx_session *s, const struct wish *w)
+enum ndx_status session_call_run(struct ndx_session *s, const struct session_wish *w)
 {
 	enum ndx_status st;
 
 	if (s == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: session is NULL", w->call);
-	st = check_thread(w->call);
+	st = session_check_thread(w->call);
 	if (st == NDX_OK)
 		st = occupy(s, w);
-	if (st != NDX_OK)
+	if (st != NDX_OK) {
+		addition_free(w->addition);
 		return st;
-	start(s, w->connects, w->last, NULL);
+	}
+	start(s, w, NULL);
 	return await(s);
 }
 
-static enum ndx_status run_overlapped(struct ndx_session *s, const struct wish *w,
-                                      struct ndx_overlapped *ov)
+enum ndx_status session_call_begin(struct ndx_session *s, const struct session_wish *w,
+                                   struct ndx_overlapped *ov)
 {
 	enum ndx_status st;
 
@@ -373,53 +395,86 @@ static enum ndx_status run_overlapped(struct ndx_session *s, const struct wish *
 	st = engine_need_pool(s->driver.engine, w->call);
 	if (st == NDX_OK)
 		st = base_ov_begin_call(ov, s->driver.engine->loop, w->call);
-	if (st != NDX_OK)
+	if (st != NDX_OK) {
+		addition_free(w->addition);
 		return st;
+	}
 	st = occupy(s, w);
 	if (st != NDX_OK) {
+		addition_free(w->addition);
 		base_ov_abandon(ov);
 		return st;
 	}
-	start(s, w->connects, w->last, ov);
+	start(s, w, ov);
 	return NDX_PENDING;
 }
 
 enum ndx_status ndx_session_connect(struct ndx_session *s)
 {
-	return run(s, &(struct wish){"ndx_session_connect", true, -1});
+	return session_call_run(s, &(struct session_wish){.call = "ndx_session_connect",
+	                                                  .connects = true,
+	                                                  .last = -1});
 }
 
 enum ndx_status ndx_session_execute(struct ndx_session *s, enum ndx_stage stage)
 {
-	return run(s, &(struct wish){"ndx_session_execute", false, (int)stage});
+	return session_call_run(s, &(struct session_wish){.call = "ndx_session_execute",
+	                                                  .connects = false,
+	                                                  .last = (int)stage});
 }
 
 enum ndx_status ndx_session_run(struct ndx_session *s)
 {
-	return run(s, &(struct wish){"ndx_session_connect", true, NDX_STAGE_READY});
+	return session_call_run(s, &(struct session_wish){.call = "ndx_session_connect",
+	                                                  .connects = true,
+	                                                  .last = NDX_STAGE_READY});
 }
 
 enum ndx_status ndx_session_connect_overlapped(struct ndx_session *s, struct ndx_overlapped *ov)
 {
-	return run_overlapped(s, &(struct wish){"ndx_session_connect_overlapped", true, -1}, ov);
+	return session_call_begin(s,
+	                          &(struct session_wish){.call = "ndx_session_connect_overlapped",
+	                                                 .connects = true,
+	                                                 .last = -1},
+	                          ov);
 }
 
 enum ndx_status ndx_session_execute_overlapped(struct ndx_session *s, enum ndx_stage stage,
                                                struct ndx_overlapped *ov)
 {
-	return run_overlapped(
-		s, &(struct wish){"ndx_session_execute_overlapped", false, (int)stage}, ov);
+	return session_call_begin(s,
+	                          &(struct session_wish){.call = "ndx_session_execute_overlapped",
+	                                                 .connects = false,
+	                                                 .last = (int)stage},
+	                          ov);
 }
 
 enum ndx_status ndx_session_run_overlapped(struct ndx_session *s, struct ndx_overlapped *ov)
 {
-	return run_overlapped(
-		s, &(struct wish){"ndx_session_run_overlapped", true, NDX_STAGE_READY}, ov);
+	return session_call_begin(s,
+	                          &(struct session_wish){.call = "ndx_session_run_overlapped",
+	                                                 .connects = true,
+	                                                 .last = NDX_STAGE_READY},
+	                          ov);
 }
 
 static void nothing(void *arg)
 {
 	(void)arg;
+}
+
+/* False: the latest call has added queue pairs, and has ended, so that the cancel comes too late
+ * for it, and is of nothing else. The caller of that call may not know yet that it has ended. */
+static bool mark_cancelled(struct ndx_session *s)
+{
+	bool late;
+
+	pthread_mutex_lock(&s->lock);
+	late = s->call.adds && s->call.done;
+	if (!late)
+		__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&s->lock);
+	return !late;
 }
 
 void ndx_session_cancel(struct ndx_session *s)
@@ -430,9 +485,10 @@ void ndx_session_cancel(struct ndx_session *s)
 		return;
 	engine = s->driver.engine;
 	engine_get(engine); /* the callback of a call that completes may close everything */
-	__atomic_store_n(&s->cancelled, 1, __ATOMIC_RELEASE);
-	link_cancel(&s->link);
-	ndxp_loop_call(engine->loop, session_on_cancel, s);
+	if (mark_cancelled(s)) {
+		link_cancel(&s->link);
+		ndxp_loop_call(engine->loop, session_on_cancel, s);
+	}
 	/* Behind what the cancel of a connecting queue pair has queued. */
 	ndxp_loop_call(engine->loop, nothing, NULL);
 	engine_put(engine);
@@ -461,7 +517,8 @@ static bool end_call(struct ndx_session *s)
 static bool end_in_pool(struct ndx_session *s)
 {
 	const bool has_share = s->link.stream != NULL ||
-	                       (s->dialogue.begun && s->attr.variant->table->ops->end != NULL);
+	                       (s->dialogue.begun && s->attr.variant->table->ops->end != NULL &&
+	                        (s->many != NULL || !plugin_is_prompt(s->attr.variant->plugin)));
 
 	if (!has_share || !ndxp_loop_on_any() ||
 	    engine_need_pool(s->driver.engine, "ndx_session_close") != NDX_OK)

@@ -55,8 +55,13 @@ struct reach {
 
 /* A call that is in progress: connect, stages, or both. */
 struct session_call {
-	uint32_t active; /* atomic */
+	uint32_t active; /* atomic: 0, or one of the following */
+#define SESSION_CALLED 1u
+#define SESSION_ADDS 2u
 	bool connects;
+	bool adds;                 /* queue pairs are added, ... */
+	struct addition *addition; /* ... these, until the call begins */
+	uint32_t information;      /* for `ov` */
 	int last;                  /* the last stage to run; -1: none */
 	struct ndx_overlapped *ov; /* NULL: a thread waits, and runs the tasks */
 	/* Under the session's lock: */
@@ -84,7 +89,10 @@ struct ndx_session {
 	enum ndx_session_state state;
 	const char *server; /* one of `servers`; "" while not connected */
 	struct ndx_session_error error;
+	struct ndx_session_error add_error; /* of the latest queue pairs that were added */
 	bool agreed;
+	bool failed_idle; /* between two calls, and no call has told so yet */
+	bool break_noted; /* the transport was lost between two calls; until the next call */
 
 	/* A client's: */
 	char **servers;
@@ -95,6 +103,8 @@ struct ndx_session {
 	struct session_call call;
 	struct ndxp_job begin;
 	uint64_t stage_deadline_ns;
+	ndxp_loop_fn *on_loss; /* see session_watch_loss() */
+	void *on_loss_arg;
 	uint32_t resumptions; /* how often the transport was replaced */
 	uint32_t cancelled;   /* atomic */
 	bool described;       /* the own end is described */
@@ -104,10 +114,58 @@ struct ndx_session {
 	bool abandoned; /* ... in a callback, with a call in progress */
 };
 
+/* A call: connect, or not, and run the stages up to `last`; or add queue pairs. */
+struct session_wish {
+	const char *call;
+	bool connects;
+	int last;
+	struct addition *addition;
+	/* Whether the queue pairs can be added now; the session is marked as busy. */
+	enum ndx_status (*check)(struct ndx_session *s, const struct addition *a);
+};
+/* session.c. The call owns `addition`, also if it fails at once. Run the call and wait for its end;
+ * or begin it. */
+enum ndx_status session_call_run(struct ndx_session *s, const struct session_wish *w);
+enum ndx_status session_call_begin(struct ndx_session *s, const struct session_wish *w,
+                                   struct ndx_overlapped *ov);
+/* The calls block for work of the adapter's thread. */
+enum ndx_status session_check_thread(const char *call);
+/* Mark the session as busy with SESSION_...; or another call is in progress. */
+enum ndx_status session_occupy(struct ndx_session *s, const char *call, uint32_t what);
+void session_vacate(struct ndx_session *s);
+
 /* session_state.c. Any thread. */
 void session_set_state(struct ndx_session *s, enum ndx_session_state state);
+/* The session has failed between two calls: a call that begins now fails for that. */
+bool session_failed_idle(struct ndx_session *s);
 /* A client's session, whose driver has ended. */
 void session_free(void *arg);
+/* Loop thread: whether the next task of a client does not block. */
+bool session_is_prompt(struct ndx_session *s);
+
+/* session_end.c; loop thread. The call has ended. Its waiter or callback may close the session
+ * afterwards. */
+void session_complete(struct ndx_session *s, enum ndx_status st);
+/* Take back a task that still waits for a thread of the pool: the phase is then that before the
+ * task. */
+bool session_withdraw(struct ndx_session *s);
+/* Tell the peer that the session is over, and wait for the socket to take that. */
+void session_say_bye(struct ndx_session *s);
+/* The session is over, and freed soon. */
+void session_finish(struct ndx_session *s);
+/* session_add.c; loop thread. False: the call, or what is in progress, adds no queue pairs. */
+/* The call begins. */
+bool session_add_begin(struct ndx_session *s);
+/* The call, which has not begun, was cancelled. */
+bool session_add_withdraw(struct ndx_session *s);
+bool session_add_timer(struct ndx_session *s);
+
+/* session_idle.c; loop thread. Between two calls, after driver_oob_receive(): notice that the
+ * transport, which `was_open` before that, is lost. */
+void session_look_idle(struct ndx_session *s, bool was_open);
+/* Call `fn` when the session fails between two calls, once, before its close. True: it has failed.
+ */
+bool session_watch_loss(struct ndx_session *s, ndxp_loop_fn *fn, void *arg);
 
 /* session_connect.c; loop thread. A result as that of a role's function. */
 /* Connect to a server and exchange hellos, until REACH_DONE or REACH_FAILED. */
@@ -151,6 +209,7 @@ struct session_abandoning {
 void session_abandon(void *arg);
 /* session_state.c. Any thread, between stop and release: the plugin's share of the close. */
 void session_end_plugin(struct ndx_session *s, uint32_t bye_ms);
+#define SESSION_LAST_WORDS_MS 100u
 /* Set ndx_last_error() to why the session has failed; returns its status. */
 enum ndx_status session_say_failure(struct ndx_session *s);
 
@@ -159,6 +218,8 @@ enum ndx_status describe_own(const struct ndx_session_attr *attr, enum ndx_role 
                              const struct sockaddr_storage *near, struct ndx_peer_description *own);
 /* describe.c: whether the variant takes `count` queue pairs; else `why` says why not. */
 bool describe_takes(const struct ndx_variant *variant, uint32_t count, char *why, size_t room);
+/* describe.c: whether the variant takes queue pairs that are added later. */
+bool describe_adds(const struct ndx_variant *variant, char *why, size_t room);
 /* The own address of a connected socket; AF_UNSPEC if none. */
 void describe_near(int fd, struct sockaddr_storage *near);
 /* Why the connector's queue pair could not be connected, from its history; "" if unknown. */

@@ -1,83 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the role of the client adds to the driver. Loop thread. */
 #include <stdio.h>
+#include <string.h>
 
 #include <ndx/spi/container_of.h>
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include "base_ov.h"
 #include "connection.h"
-#include "many.h"
+#include "many_add.h"
 #include "session.h"
 
-#define LAST_WORDS_MS 100u
-
 /* ---- the call in progress ---- */
-
-void session_stop(void *arg)
-{
-	struct ndx_session *s = arg;
-
-	driver_set_timer(s, UINT64_MAX);
-	s->closed = true;
-	s->parting = s->state == NDX_SESSION_CONNECTED && driver_has_oob(s);
-	if (s->state != NDX_SESSION_CONNECTED)
-		driver_detach(s); /* the connection that shares the transport breaks at once */
-	/* The plugin has the dialogue next. Goodbyes of the connection still pass. */
-	s->driver.phase = s->parting ? DRIVER_POOL : DRIVER_CLOSING;
-	many_set_phase(s, s->driver.phase);
-}
-
-/* On the pool: the session was closed in a callback, and nothing runs any more but the plugin's
- * share of the close. */
-static void end_abandoned(struct pool_task *task)
-{
-	struct ndx_session *s = container_of(task, struct ndx_session, driver.task);
-
-	session_end_plugin(s, LAST_WORDS_MS);
-	/* Do not wait for the loop thread: it may be in a callback, free the engine there, and wait
-	 * for this thread. */
-	s->driver.returned = (struct ndxp_job){.fn = session_release, .arg = s};
-	ndxp_loop_post(s->driver.engine->loop, &s->driver.returned);
-}
-
-void session_end_later(void *arg)
-{
-	struct ndx_session *s = arg;
-
-	s->driver.task.fn = end_abandoned;
-	engine_push(s->driver.engine, &s->driver.task);
-}
-
-/* The call has ended. Its waiter or callback may close the session afterwards. */
-static void complete(struct ndx_session *s, enum ndx_status st)
-{
-	struct session_call *call = &s->call;
-	struct ndx_overlapped *ov = call->ov;
-
-	driver_set_timer(s, UINT64_MAX);
-	if (s->abandoned) {
-		session_stop(s);
-		session_end_later(s);
-		return;
-	}
-	if (ov != NULL && st != NDX_OK)
-		(void)session_say_failure(s); /* one record of the failure */
-	pthread_mutex_lock(&s->lock);
-	call->status = st;
-	call->done = true;
-	call->ov = NULL;
-	/* A thread that waits in the call ends the call itself, with the status in hand: a call
-	 * that began before would overwrite `done` and `status`. */
-	if (ov != NULL)
-		__atomic_store_n(&call->active, 0, __ATOMIC_RELEASE);
-	/* A close that waits for `done` returns when the object is complete; a consumer that sees
-	 * the object complete may begin another call. */
-	if (ov != NULL)
-		base_ov_complete(ov, st, 0, 0);
-	(void)pthread_cond_broadcast(&call->turn);
-	pthread_mutex_unlock(&s->lock);
-}
 
 /* The session has failed, and the peer knows what it has to know. */
 static bool end_failed(struct ndx_session *s)
@@ -90,12 +24,13 @@ static bool end_failed(struct ndx_session *s)
 	pthread_mutex_lock(&s->lock);
 	s->state = NDX_SESSION_FAILED;
 	s->error = *e;
+	s->add_error = s->call.adds ? *e : s->add_error;
 	pthread_mutex_unlock(&s->lock);
 	/* The connection that shares the transport fails with the session. */
 	driver_oob_lost(s);
 	if (e->status == NDX_E_CANCELED)
 		log_info("session %llu: cancelled", (unsigned long long)s->id);
-	complete(s, e->status);
+	session_complete(s, e->status);
 	return false;
 }
 
@@ -108,7 +43,7 @@ static bool on_failed(struct ndx_session *s)
 		return end_failed(s);
 	d->last_length = dialogue_error_frame(&s->dialogue, d->last_words);
 	d->phase = DRIVER_ENDING;
-	driver_set_timer(s, ndxp_deadline(LAST_WORDS_MS));
+	driver_set_timer(s, ndxp_deadline(SESSION_LAST_WORDS_MS));
 	return true;
 }
 
@@ -206,7 +141,8 @@ static bool next_stage(struct ndx_session *s)
 		return true;
 	}
 	s->driver.phase = DRIVER_ROLE;
-	complete(s, NDX_OK);
+	driver_flush(s);
+	session_complete(s, NDX_OK);
 	return true; /* the connection's goodbyes */
 }
 
@@ -232,6 +168,7 @@ static void on_work(struct ndx_session *s)
 		s->described = true;
 		if (st == NDX_OK)
 			many_work(s);
+		addition_work(s);
 		return;
 	}
 	if (!s->described) {
@@ -311,6 +248,7 @@ static bool go_on(struct ndx_session *s)
 	}
 	log_info("session %llu: goes on in stage %s", (unsigned long long)s->id,
 	         frame_stage_name(s->dialogue.view.stage));
+	driver_qp_go_on(s);
 	if (d->returned_qp)
 		return driver_take_qp(s);
 	d->phase = d->connecting ? DRIVER_QP : DRIVER_ACTIVE;
@@ -342,81 +280,37 @@ static bool conclude(struct ndx_session *s, bool more)
 	return false;
 }
 
-/* Tell the peer that the session is over, and wait for the socket to take that. */
-static void say_bye(struct ndx_session *s)
-{
-	const struct frame bye = {.type = FRAME_SESSION_END};
-
-	s->parting = false;
-	frame_write_header(s->driver.last_words, &bye);
-	s->driver.last_length = FRAME_HEADER;
-	s->driver.phase = DRIVER_ENDING;
-	driver_set_timer(s, ndxp_deadline(LAST_WORDS_MS));
-}
-
 static bool step(struct ndx_session *s)
 {
+	bool was_open;
+
 	if (s->reach.at != REACH_NOT) {
 		if (is_cancelled(s))
 			(void)session_reach_cancel(s);
 		return conclude(s, session_reach_step(s));
 	}
+	was_open = s->driver.fd >= 0;
 	driver_oob_receive(s);
+	session_look_idle(s, was_open);
+	if (s->driver.phase != DRIVER_ROLE)
+		return false;
 	if (s->driver.oob != NULL && s->driver.fd < 0 && !s->driver.timer.armed)
 		driver_set_timer(s, ndxp_deadline(s->attr.stage_timeout_ms));
 	if (!s->parting || !driver_oob_is_over(s))
 		return false;
-	say_bye(s);
+	session_say_bye(s);
 	return true;
-}
-
-/* ---- after the close ---- */
-
-static void finish(struct ndx_session *s)
-{
-	driver_end(s, session_free);
-}
-
-void session_release(void *arg)
-{
-	struct ndx_session *s = arg;
-
-	if (s->driver.fd < 0) {
-		finish(s);
-		return;
-	}
-	if (s->parting) {
-		s->driver.phase = DRIVER_ROLE;
-		many_set_phase(s, DRIVER_ROLE);
-	} else {
-		say_bye(s);
-	}
-	driver_go(s);
 }
 
 static void on_ended(struct ndx_session *s)
 {
 	if (s->closed)
-		finish(s);
+		session_finish(s);
 	else
 		(void)end_failed(s);
 }
 
 /* ---- events ---- */
-
-/* Take back a task that still waits for a thread of the pool: the phase is then that before the
- * task. */
-static bool withdraw(struct ndx_session *s)
-{
-	struct driver *d = &s->driver;
-
-	if (d->phase != DRIVER_POOL || (s->call.ov == NULL && !s->abandoned) ||
-	    !pool_withdraw(&d->engine->pool, &d->task))
-		return false;
-	d->phase = d->io != NULL ? d->io_phase : DRIVER_ACTIVE;
-	d->io = NULL;
-	return true;
-}
 
 /* The session's time is over while its task waits for a thread. */
 static bool fail_queued(struct ndx_session *s)
@@ -453,6 +347,8 @@ static void on_timer(struct ndx_session *s)
 {
 	bool more = false;
 
+	if (session_add_timer(s))
+		return;
 	switch (s->driver.phase) {
 	case DRIVER_ROLE:
 		if (s->reach.at == REACH_NOT)
@@ -464,7 +360,7 @@ static void on_timer(struct ndx_session *s)
 		more = fail_late(s);
 		break;
 	case DRIVER_POOL:
-		if (withdraw(s))
+		if (session_withdraw(s))
 			more = fail_queued(s);
 		else
 			s->driver.over = true;
@@ -494,7 +390,27 @@ static bool take_posted(struct ndx_session *s)
 	posted = s->call.posted;
 	s->call.posted = false;
 	pthread_mutex_unlock(&s->lock);
+	/* A session that has failed since the check does not start, and the driver ends the call.
+	 */
+	if (posted && !s->call.connects && !s->call.adds && !s->failed_idle)
+		(void)dialogue_start(&s->dialogue, (enum ndx_stage)s->call.last);
 	return posted;
+}
+
+/* Between two calls the session has failed: the call that begins now says so. */
+static void tell_idle_failure(struct ndx_session *s)
+{
+	char cause[sizeof(s->error.text)];
+
+	memcpy(cause, s->error.text, sizeof(cause)); /* only this thread writes it */
+	pthread_mutex_lock(&s->lock);
+	s->failed_idle = false;
+	s->dialogue.error = s->error;
+	pthread_mutex_unlock(&s->lock);
+	dialogue_fail(&s->dialogue, s->error.layer, s->error.status, false, cause);
+	addition_free(s->call.addition);
+	s->call.addition = NULL;
+	(void)end_failed(s);
 }
 
 void session_on_cancel(void *arg)
@@ -505,13 +421,19 @@ void session_on_cancel(void *arg)
 	if (__atomic_load_n(&s->call.active, __ATOMIC_ACQUIRE) == 0)
 		return;
 	if (take_posted(s)) {
+		if (s->failed_idle) {
+			tell_idle_failure(s);
+			return;
+		}
+		if (session_add_withdraw(s))
+			return;
 		dialogue_fail(&s->dialogue, NDX_LAYER_TRANSPORT, NDX_E_CANCELED, false,
 		              "cancelled");
 		(void)end_failed(s);
 		return;
 	}
 	/* The close of a stream has to be done. */
-	if (s->reach.at != REACH_CLOSE && withdraw(s) && s->driver.phase == DRIVER_ENDING) {
+	if (s->reach.at != REACH_CLOSE && session_withdraw(s) && s->driver.phase == DRIVER_ENDING) {
 		on_ended(s);
 		return;
 	}
@@ -554,9 +476,14 @@ void session_on_begin(void *arg)
 
 	if (!take_posted(s))
 		return; /* a cancel has ended the call */
+	s->break_noted = false;
+	if (s->failed_idle) {
+		tell_idle_failure(s);
+		return;
+	}
 	if (s->call.connects)
 		session_reach(s, false);
-	else
+	else if (!session_add_begin(s))
 		begin_stage(s);
 	driver_go(s);
 }
@@ -578,6 +505,7 @@ const struct driver_role session_client_role = {
 	.step = step,
 	.idle = next_stage,
 	.work = on_work,
+	.prompt = session_is_prompt,
 	.returned = on_returned,
 	.lost = on_lost,
 	.bad = on_bad,

@@ -2,7 +2,6 @@
 /* A session connects to a server: attempts, pauses, fail-over, hello. Loop thread. */
 #include <fcntl.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -273,11 +272,9 @@ static bool begin_attempt(struct ndx_session *s)
 
 /* ---- the transport ---- */
 
-static bool is_ready(const struct ndx_session *s, short events)
+static bool has_come(const struct ndx_session *s, uint32_t events)
 {
-	struct pollfd p = {.fd = s->driver.fd, .events = events};
-
-	return poll(&p, 1, 0) > 0;
+	return (s->driver.seen & (events | EPOLLERR | EPOLLHUP)) != 0;
 }
 
 static bool take_answer(struct ndx_session *s)
@@ -286,7 +283,7 @@ static bool take_answer(struct ndx_session *s)
 	enum ndx_status st;
 	int error;
 
-	if (!is_ready(s, POLLIN)) {
+	if (!has_come(s, EPOLLIN)) {
 		(void)driver_wait(s, EPOLLIN);
 		return false;
 	}
@@ -342,13 +339,14 @@ static void begin_hello(struct ndx_session *s)
 
 static bool end_connect(struct ndx_session *s)
 {
-	enum ndx_status st;
+	enum ndx_status st = NDX_OK;
 
-	if (!is_ready(s, POLLOUT)) {
+	if (!has_come(s, EPOLLOUT)) {
 		(void)driver_wait(s, EPOLLOUT);
 		return false;
 	}
-	st = link_socket_result(s->driver.fd, server_of(s));
+	if (has_come(s, 0))
+		st = link_socket_result(s->driver.fd, server_of(s));
 	if (st == NDX_OK && !driver_secure(s, s->tls, server_of(s)))
 		st = fail(NDX_E_NO_MEMORY, 0, "server %.128s: no memory for TLS", server_of(s));
 	if (st == NDX_OK) {

@@ -42,31 +42,47 @@ const char *ndx_session_get_server(const struct ndx_session *s)
 
 uint32_t ndx_session_get_queue_pair_count(const struct ndx_session *s)
 {
+	uint32_t count = 0;
+
 	if (s == NULL)
 		return 0;
-	return s->many != NULL ? s->many->count : 1;
+	if (s->many == NULL)
+		return 1;
+	pthread_mutex_lock(lock_of(s));
+	for (uint32_t i = 0; i < s->many->count; i++)
+		count += s->many->lanes[i]->addition == NULL;
+	pthread_mutex_unlock(lock_of(s));
+	return count;
 }
 
-/* `x`: the session's, or that of one of its queue pairs. */
+/* No log record, because a program may ask in this way. */
+static enum ndx_status not_agreed(void)
+{
+	ndxp_fail_hold(true);
+	(void)fail(NDX_E_INVALID_DEVICE_STATE, 0,
+	           "ndx_session_get_agreement: the two ends have not agreed yet");
+	ndxp_fail_hold(false);
+	return NDX_E_INVALID_DEVICE_STATE;
+}
+
+/* Lock held: the queue pair's dialogue; NULL: there is none, or it is still being added. */
+static const struct dialogue *find_dialogue(const struct ndx_session *s, uint32_t index)
+{
+	const struct lane *lane = s->many != NULL ? many_find(s->many, index) : NULL;
+
+	if (s->many == NULL)
+		return index == 0 ? &s->dialogue : NULL;
+	return lane != NULL && lane->addition == NULL ? &lane->s.dialogue : NULL;
+}
+
+/* The agreement is written once, before `agreed` is set; but a queue pair may be removed. */
 static enum ndx_status copy_agreement(const struct ndx_session *s, const struct dialogue *x,
                                       struct ndx_peer_description *own,
                                       struct ndx_peer_description *peer,
                                       struct ndx_agreement *agreed)
 {
-	bool known;
-
-	/* The agreement is written once, before `agreed` is set. */
-	pthread_mutex_lock(lock_of(s));
-	known = s->agreed;
-	pthread_mutex_unlock(lock_of(s));
-	if (!known) {
-		/* No log record, because a program may ask in this way. */
-		ndxp_fail_hold(true);
-		(void)fail(NDX_E_INVALID_DEVICE_STATE, 0,
-		           "ndx_session_get_agreement: the two ends have not agreed yet");
-		ndxp_fail_hold(false);
+	if (!s->agreed)
 		return NDX_E_INVALID_DEVICE_STATE;
-	}
 	if (own != NULL)
 		*own = x->own;
 	if (peer != NULL)
@@ -81,10 +97,15 @@ enum ndx_status ndx_session_get_agreement(const struct ndx_session *s,
                                           struct ndx_peer_description *peer,
                                           struct ndx_agreement *agreed)
 {
+	enum ndx_status st;
+
 	if (s == NULL)
 		return fail(NDX_E_INVALID_PARAMETER, 0,
 		            "ndx_session_get_agreement: session is NULL");
-	return copy_agreement(s, &s->dialogue, own, peer, agreed);
+	pthread_mutex_lock(lock_of(s));
+	st = copy_agreement(s, &s->dialogue, own, peer, agreed);
+	pthread_mutex_unlock(lock_of(s));
+	return st == NDX_OK ? NDX_OK : not_agreed();
 }
 
 enum ndx_status ndx_session_get_queue_pair_agreement(const struct ndx_session *s, uint32_t index,
@@ -92,19 +113,27 @@ enum ndx_status ndx_session_get_queue_pair_agreement(const struct ndx_session *s
                                                      struct ndx_peer_description *peer,
                                                      struct ndx_agreement *agreed)
 {
-	if (s == NULL || index >= ndx_session_get_queue_pair_count(s))
-		return fail(NDX_E_INVALID_PARAMETER, 0,
+	const struct dialogue *x = NULL;
+	enum ndx_status st = NDX_E_INVALID_PARAMETER;
+
+	if (s != NULL) {
+		pthread_mutex_lock(lock_of(s));
+		x = find_dialogue(s, index);
+		st = x != NULL ? copy_agreement(s, x, own, peer, agreed) : st;
+		pthread_mutex_unlock(lock_of(s));
+	}
+	if (st == NDX_E_INVALID_PARAMETER)
+		return fail(st, 0,
 		            "ndx_session_get_queue_pair_agreement: there is no queue pair %u",
 		            index);
-	return copy_agreement(s, s->many != NULL ? &s->many->lanes[index].s.dialogue : &s->dialogue,
-	                      own, peer, agreed);
+	return st == NDX_OK ? NDX_OK : not_agreed();
 }
+
+static const struct base_struct error_layout = BASE_STRUCT(
+	struct ndx_session_error, NDX_SESSION_ERROR_SIZE_0_1, "set `size` to sizeof(*error)");
 
 enum ndx_status ndx_session_get_error(const struct ndx_session *s, struct ndx_session_error *error)
 {
-	static const struct base_struct layout =
-		BASE_STRUCT(struct ndx_session_error, NDX_SESSION_ERROR_SIZE_0_1,
-	                    "set `size` to sizeof(*error)");
 	struct ndx_session_error now;
 
 	if (s == NULL || error == NULL)
@@ -112,7 +141,21 @@ enum ndx_status ndx_session_get_error(const struct ndx_session *s, struct ndx_se
 	pthread_mutex_lock(lock_of(s));
 	now = s->error;
 	pthread_mutex_unlock(lock_of(s));
-	return base_struct_out(&layout, "ndx_session_get_error", error, error->size, &now);
+	return base_struct_out(&error_layout, "ndx_session_get_error", error, error->size, &now);
+}
+
+enum ndx_status ndx_session_get_add_error(const struct ndx_session *s,
+                                          struct ndx_session_error *error)
+{
+	struct ndx_session_error now;
+
+	if (s == NULL || error == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_session_get_add_error: NULL argument");
+	pthread_mutex_lock(lock_of(s));
+	now = s->add_error;
+	pthread_mutex_unlock(lock_of(s));
+	return base_struct_out(&error_layout, "ndx_session_get_add_error", error, error->size,
+	                       &now);
 }
 
 enum ndx_status ndx_session_get_history(const struct ndx_session *s, struct ndx_history_entry *list,

@@ -24,7 +24,8 @@ void session_write_hello(struct ndx_session *s)
 	const bool again = s->reach.again || (s->greeted && can_replay(s));
 	struct frame f = {.type = FRAME_HELLO,
 	                  .flags = (uint8_t)((again ? FRAME_RESUMED : 0) |
-	                                     (can_replay(s) ? FRAME_REPLAYS : 0))};
+	                                     (can_replay(s) ? FRAME_REPLAYS : 0) |
+	                                     (s->many != NULL ? FRAME_ADDS : 0))};
 	struct frame_hello h = {.max_message = s->dialogue.limits.max_message,
 	                        .queue_pairs = s->many != NULL ? s->many->count : 1};
 	uint8_t *bytes = s->reach.hello;
@@ -64,8 +65,8 @@ enum ndx_status session_take_welcome(struct ndx_session *s, const struct frame *
 	const char *why;
 
 	if (f->type == FRAME_ERROR && frame_parse_error(f, &error, &why) &&
-	    many_is_unknown(s, error.text))
-		return fail(NDX_E_NOT_SUPPORTED, 0, "%s", many_unknown);
+	    many_is_unknown(s, &error))
+		return fail(NDX_E_NOT_SUPPORTED, 0, "%s%.80s", many_unknown, error.text);
 	if (f->type == FRAME_ERROR && frame_parse_error(f, &error, &why))
 		return fail(is_lasting_word((uint32_t)error.status) ? (enum ndx_status)error.status
 		                                                    : NDX_E_CONNECTION_REFUSED,
@@ -79,6 +80,8 @@ enum ndx_status session_take_welcome(struct ndx_session *s, const struct frame *
 		dialogue_limit(&s->dialogue, welcome.max_message);
 	if (!s->reach.again || (s->driver.replay.on && !s->reach.resumed))
 		replay_begin(&s->driver.replay, can_replay(s) && (f->flags & FRAME_REPLAYS) != 0);
+	if (s->many != NULL)
+		s->many->adds = (f->flags & FRAME_ADDS) != 0;
 	return driver_bind(s) ? NDX_OK : fail(NDX_E_NO_MEMORY, 0, "no key of the channel of TLS");
 }
 

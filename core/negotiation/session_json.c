@@ -112,7 +112,7 @@ static void entry_text(const struct ndx_history_entry *e, char *text, size_t roo
 		               took);
 		break;
 	case NDX_HISTORY_STAGE:
-		(void)snprintf(text, room, "%10.3f ms  stage %s over, %.3f ms%s", at, stage, took,
+		(void)snprintf(text, room, "%10.3f ms  stage %s, %.3f ms%s", at, stage, took,
 		               outcome);
 		break;
 	case NDX_HISTORY_PROOF:
@@ -129,6 +129,13 @@ static void entry_text(const struct ndx_history_entry *e, char *text, size_t roo
 	case NDX_HISTORY_TLS:
 		(void)snprintf(text, room, "%10.3f ms  handshake: %s, %.3f ms%s", at, e->text, took,
 		               outcome);
+		break;
+	case NDX_HISTORY_ADD:
+		(void)snprintf(text, room, "%10.3f ms  add: %s, %.3f ms%s", at, e->text, took,
+		               outcome);
+		break;
+	case NDX_HISTORY_LOST:
+		(void)snprintf(text, room, "%10.3f ms  lost: %s%s", at, e->text, outcome);
 		break;
 	case NDX_HISTORY_CALL:
 		(void)snprintf(text, room,

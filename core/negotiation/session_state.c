@@ -15,12 +15,22 @@ void session_set_state(struct ndx_session *s, enum ndx_session_state state)
 	pthread_mutex_unlock(&s->lock);
 }
 
+bool session_failed_idle(struct ndx_session *s)
+{
+	bool failed;
+
+	pthread_mutex_lock(&s->lock);
+	failed = s->failed_idle;
+	pthread_mutex_unlock(&s->lock);
+	return failed;
+}
+
 enum ndx_status session_say_failure(struct ndx_session *s)
 {
 	struct ndx_session_error e;
 
 	pthread_mutex_lock(&s->lock);
-	e = s->error;
+	e = s->call.adds ? s->add_error : s->error;
 	pthread_mutex_unlock(&s->lock);
 	return fail(e.status, 0, "session %llu, stage %s, round %u: %s", (unsigned long long)s->id,
 	            frame_stage_name(e.stage), e.round, e.text);
@@ -43,6 +53,14 @@ void session_end_plugin(struct ndx_session *s, uint32_t bye_ms)
 	variant_put(variant);
 }
 
+/* Describing a queue pair may wait for its adapter. */
+bool session_is_prompt(struct ndx_session *s)
+{
+	return s->many == NULL && !s->driver.restart &&
+	       (s->described || (s->attr.qp == NULL && s->attr.connector == NULL)) &&
+	       plugin_is_prompt(s->attr.variant->plugin);
+}
+
 void session_free(void *arg)
 {
 	struct ndx_session *s = arg;
@@ -53,7 +71,7 @@ void session_free(void *arg)
 	free(s->servers);
 	free(s->given_up);
 	relay_group_put(s->relays);
-	tls_context_free(s->tls);
+	tls_context_put(s->tls);
 	driver_fini(s);
 	many_free(s->many);
 	history_fini(&s->history);

@@ -140,6 +140,12 @@ static enum ndx_status judge(struct tls *t, int result)
 	}
 }
 
+static void begin_call(struct tls *t)
+{
+	t->reads = READS_OF_A_CALL;
+	t->left = false;
+}
+
 static void note_ready(struct tls *t)
 {
 	if (!t->ready && SSL_is_init_finished(t->ssl))
@@ -154,7 +160,7 @@ enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got)
 	/* What comes behind a failure need not be the peer's. */
 	if (t->failed)
 		return lose(t);
-	t->reads = READS_OF_A_CALL;
+	begin_call(t);
 	for (;;) {
 		st = tls_flush(t);
 		if (st != NDX_OK && st != NDX_PENDING)
@@ -167,8 +173,13 @@ enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got)
 		st = judge(t, result);
 		if (st != NDX_OK && st != NDX_PENDING)
 			return st;
-		if (st == NDX_PENDING)
+		if (st == NDX_PENDING) {
+			/* What it answers, a handshake for example, is what the peer waits for. */
+			st = tls_flush(t);
+			if (st != NDX_OK && st != NDX_PENDING)
+				return lose(t);
 			return wait_for(t, EPOLLIN);
+		}
 		/* OpenSSL reads nothing more until the peer has taken what waits here */
 		if (tls_flush(t) == NDX_PENDING)
 			return wait_for(t, 0);
@@ -207,7 +218,7 @@ enum ndx_status tls_send(struct tls *t, const uint8_t *bytes, size_t length, siz
 
 	if (t->plaintext)
 		return base_socket_send(t->fd, bytes, length, sent);
-	t->reads = READS_OF_A_CALL;
+	begin_call(t);
 	for (;;) {
 		st = tls_flush(t);
 		if (st == NDX_PENDING)
@@ -244,9 +255,9 @@ uint32_t tls_events(const struct tls *t)
 	return t->events;
 }
 
-bool tls_has_bytes(const struct tls *t)
+bool tls_has_left(const struct tls *t)
 {
-	return !t->failed && SSL_has_pending(t->ssl) == 1;
+	return !t->failed && t->left;
 }
 
 bool tls_export(struct tls *t, uint8_t key[TLS_EXPORTED])

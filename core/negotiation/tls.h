@@ -4,6 +4,7 @@
 #ifndef NEGOTIATION_TLS_H
 #define NEGOTIATION_TLS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,8 +21,22 @@ struct tls;
 /* Read and check the files. `call` names the caller in a failure. */
 enum ndx_status tls_context_create(const struct ndx_tls_attr *attr, enum ndx_role role,
                                    const char *call, struct tls_context **out);
-/* NULL is a no-op. No channel uses it any more. */
-void tls_context_free(struct tls_context *c);
+/* NULL is a no-op. The caller's channels do not use the context any more. */
+void tls_context_put(struct tls_context *c);
+
+/* ---- tls_share.c: one context for clients with the same attributes; any thread ---- */
+
+struct tls_share {
+	pthread_mutex_t lock;
+	struct tls_context *latest; /* NULL: none; under `lock` */
+};
+
+void tls_share_init(struct tls_share *share);
+void tls_share_fini(struct tls_share *share);
+/* As tls_context_create() of a client, with the same failures. Nothing is read or made if the
+ * latest context is of the same attributes, and its files have not changed since. */
+enum ndx_status tls_share_take(struct tls_share *share, const struct ndx_tls_attr *attr,
+                               const char *call, struct tls_context **out);
 
 /* ---- tls.c: one channel; one thread at a time ---- */
 
@@ -44,8 +59,9 @@ enum ndx_status tls_send(struct tls *t, const uint8_t *bytes, size_t length, siz
 enum ndx_status tls_discard(struct tls *t, void *data, size_t room, size_t *got);
 /* What to wait for: EPOLLIN, EPOLLOUT. */
 uint32_t tls_events(const struct tls *t);
-/* Bytes of the peer wait here: the socket need not become readable again for them. */
-bool tls_has_bytes(const struct tls *t);
+/* After NDX_PENDING: the socket may have more, and others are to have their turn before. No event
+ * of the socket tells. */
+bool tls_has_left(const struct tls *t);
 /* Nothing more is sent: tell the peer. */
 void tls_shut(struct tls *t);
 /* The time for the handshake is over. From now on as after a failure. */

@@ -21,6 +21,7 @@ static int read_socket(BIO *b, char *data, int room)
 	if (data == NULL || room <= 0 || t->restless)
 		return 0;
 	/* OpenSSL reads on by itself over messages without data: others have their turn, too. */
+	t->left = t->reads == 0;
 	st = t->reads > 0 ? base_socket_receive(t->fd, data, (size_t)room, &got) : NDX_PENDING;
 	if (st == NDX_OK) {
 		t->reads--;

@@ -72,15 +72,17 @@ static const char *find_name_fault(const struct ndx_tls_attr *a)
 
 /* ---- */
 
-void tls_context_free(struct tls_context *c)
+void tls_context_put(struct tls_context *c)
 {
-	if (c == NULL)
+	if (c == NULL || __atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	tls_forget_keys(c);
 	for (size_t i = 0; i < c->name_count; i++)
 		free(c->names[i]);
 	free(c->names);
 	free(c->server_name);
+	for (unsigned i = 0; i < TLS_FILES; i++)
+		free(c->paths[i]);
 	SSL_CTX_free(c->ssl);
 	BIO_meth_free(c->bio);
 	free(c);
@@ -145,6 +147,15 @@ static enum ndx_status load(struct tls_context *c, const struct ndx_tls_attr *a,
 	return st;
 }
 
+void tls_warn(const struct tls_context *c, const char *call)
+{
+	if (c->role == NDX_ROLE_CLIENT && c->verify == NDX_TLS_VERIFY_NONE)
+		log_warn(0,
+		         "%s: TLS with any server, whoever it is: set ca_file and "
+		         "NDX_TLS_VERIFY_REQUIRED",
+		         call);
+}
+
 static enum ndx_status create(const struct ndx_tls_attr *a, enum ndx_role role, const char *call,
                               struct tls_context **out)
 {
@@ -153,6 +164,7 @@ static enum ndx_status create(const struct ndx_tls_attr *a, enum ndx_role role, 
 
 	if (c == NULL)
 		return fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", call);
+	c->refs = 1;
 	c->role = role;
 	c->verify = a->verify;
 	if (role == NDX_ROLE_CLIENT && a->verify == NDX_TLS_VERIFY_OPTIONAL)
@@ -169,37 +181,51 @@ static enum ndx_status create(const struct ndx_tls_attr *a, enum ndx_role role, 
 	st = load(c, a, call);
 	if (st != NDX_OK)
 		goto free_context;
-	if (role == NDX_ROLE_CLIENT && c->verify == NDX_TLS_VERIFY_NONE)
-		log_warn(0,
-		         "%s: TLS with any server, whoever it is: set ca_file and "
-		         "NDX_TLS_VERIFY_REQUIRED",
-		         call);
+	tls_warn(c, call);
 	*out = c;
 	return NDX_OK;
 free_context:
-	tls_context_free(c);
+	tls_context_put(c);
+	return st;
+}
+
+enum ndx_status tls_take_attr(const struct ndx_tls_attr *attr, enum ndx_role role, const char *call,
+                              struct ndx_tls_attr *own)
+{
+	enum ndx_status st;
+	const char *fault;
+
+	*own = attr_defaults;
+	st = base_struct_in(&attr_layout, call, own, attr, attr->size);
+	if (st != NDX_OK)
+		return st;
+	fault = find_own_fault(own, role);
+	if (fault == NULL)
+		fault = find_peer_fault(own, role);
+	if (fault == NULL)
+		fault = find_name_fault(own);
+	if (fault != NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: TLS: %s", call, fault);
+	return NDX_OK;
+}
+
+enum ndx_status tls_context_make(const struct ndx_tls_attr *own, enum ndx_role role,
+                                 const char *call, struct tls_context **out)
+{
+	enum ndx_status st;
+
+	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL); /* a server may outlive main() */
+	(void)ERR_set_mark();
+	st = create(own, role, call, out);
+	(void)ERR_pop_to_mark();
 	return st;
 }
 
 enum ndx_status tls_context_create(const struct ndx_tls_attr *attr, enum ndx_role role,
                                    const char *call, struct tls_context **out)
 {
-	struct ndx_tls_attr own = attr_defaults;
-	enum ndx_status st = base_struct_in(&attr_layout, call, &own, attr, attr->size);
-	const char *fault;
+	struct ndx_tls_attr own;
+	enum ndx_status st = tls_take_attr(attr, role, call, &own);
 
-	if (st != NDX_OK)
-		return st;
-	fault = find_own_fault(&own, role);
-	if (fault == NULL)
-		fault = find_peer_fault(&own, role);
-	if (fault == NULL)
-		fault = find_name_fault(&own);
-	if (fault != NULL)
-		return fail(NDX_E_INVALID_PARAMETER, 0, "%s: TLS: %s", call, fault);
-	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL); /* a server may outlive main() */
-	(void)ERR_set_mark();
-	st = create(&own, role, call, out);
-	(void)ERR_pop_to_mark();
-	return st;
+	return st == NDX_OK ? tls_context_make(&own, role, call, out) : st;
 }

@@ -8,12 +8,15 @@
 #include <openssl/pem.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <ndx/spi/log.h>
 #include <ndx/spi/system.h>
 
 #define FILE_MOST 1048576
+#define NS_OF_S INT64_C(1000000000)
+#define TICK_NS (NS_OF_S / 10) /* the times of a file go by ticks, of 1 to 10 ms */
 
 void tls_forget(char *bytes, size_t length)
 {
@@ -35,6 +38,29 @@ static enum ndx_status check_file(const struct tls_source *from, bool secret, co
 		return fail(NDX_E_INVALID_CONFIG, 0, "%s: %.160s is longer than %d bytes",
 		            from->call, from->path, FILE_MOST);
 	return NDX_OK;
+}
+
+/* Whether a change from now on might leave the time of the last change as it is. Some file systems
+ * know whole seconds only. A time in the future says nothing. */
+static bool is_fresh(const struct timespec *changed)
+{
+	const int64_t grain = changed->tv_nsec == 0 ? 2 * NS_OF_S : TICK_NS;
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (now.tv_sec - changed->tv_sec > 2)
+		return false;
+	return (now.tv_sec - changed->tv_sec) * NS_OF_S + (now.tv_nsec - changed->tv_nsec) < grain;
+}
+
+static void take_stamp(struct tls_stamp *stamp, const struct stat *is)
+{
+	stamp->device = is->st_dev;
+	stamp->inode = is->st_ino;
+	stamp->size = is->st_size;
+	stamp->modified = is->st_mtim;
+	stamp->changed = is->st_ctim;
+	stamp->fresh = is_fresh(&is->st_ctim);
 }
 
 /* The file may grow or shrink at the same time. -1 with errno. */
@@ -73,6 +99,8 @@ enum ndx_status tls_read_file(const struct tls_source *from, bool secret, char *
 		st = fail(NDX_E_INVALID_CONFIG, errno, "%s: %.160s", from->call, from->path);
 	else
 		st = check_file(from, secret, &is);
+	if (st == NDX_OK)
+		take_stamp(from->stamp, &is);
 	if (st != NDX_OK)
 		goto close_fd;
 	all = calloc(1, (size_t)is.st_size + 1);
@@ -161,22 +189,30 @@ static bool take_own(struct tls_context *c, X509 *cert, unsigned number)
 	return SSL_CTX_add1_chain_cert(c->ssl, cert) == 1;
 }
 
-static enum ndx_status check_dates(const struct tls_context *c, const struct tls_source *from)
+const char *tls_date_fault(const struct tls_context *c)
 {
 	const X509 *cert = SSL_CTX_get0_certificate(c->ssl);
 
 	if (X509_cmp_current_time(X509_get0_notAfter(cert)) <= 0)
-		return fail(NDX_E_INVALID_CONFIG, 0, "%s: %.160s: the certificate has expired",
-		            from->call, from->path);
+		return "the certificate has expired";
 	if (X509_cmp_current_time(X509_get0_notBefore(cert)) > 0)
-		return fail(NDX_E_INVALID_CONFIG, 0, "%s: %.160s: the certificate is not yet valid",
-		            from->call, from->path);
+		return "the certificate is not yet valid";
+	return NULL;
+}
+
+static enum ndx_status check_dates(const struct tls_context *c, const struct tls_source *from)
+{
+	const char *fault = tls_date_fault(c);
+
+	if (fault != NULL)
+		return fail(NDX_E_INVALID_CONFIG, 0, "%s: %.160s: %s", from->call, from->path,
+		            fault);
 	return NDX_OK;
 }
 
 enum ndx_status tls_load_cas(struct tls_context *c, const char *call, const char *ca_file)
 {
-	const struct tls_source from = {call, ca_file};
+	const struct tls_source from = {call, ca_file, &c->stamps[TLS_FILE_CA]};
 
 	c->has_ca = true;
 	return read_certs(c, &from, take_ca);
@@ -210,8 +246,8 @@ static enum ndx_status load_key(struct tls_context *c, const struct tls_source *
 enum ndx_status tls_load_own(struct tls_context *c, const char *call, const char *cert_file,
                              const char *key_file)
 {
-	const struct tls_source cert = {call, cert_file};
-	const struct tls_source key = {call, key_file};
+	const struct tls_source cert = {call, cert_file, &c->stamps[TLS_FILE_CERT]};
+	const struct tls_source key = {call, key_file, &c->stamps[TLS_FILE_KEY]};
 	enum ndx_status st = read_certs(c, &cert, take_own);
 
 	if (st == NDX_OK)

@@ -5,6 +5,8 @@
 
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "tls.h"
 
@@ -20,7 +22,26 @@ struct tls_key {
 	size_t length;
 };
 
+enum tls_file {
+	TLS_FILE_CERT,
+	TLS_FILE_KEY,
+	TLS_FILE_CA,
+	TLS_FILE_PSK,
+	TLS_FILES,
+};
+
+/* What a file was when it was opened to be read. */
+struct tls_stamp {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec modified;
+	struct timespec changed;
+	bool fresh; /* changed a moment before: another change might leave the same times */
+};
+
 struct tls_context {
+	unsigned refs; /* atomic */
 	enum ndx_role role;
 	enum ndx_tls_verify verify;
 	SSL_CTX *ssl;
@@ -33,6 +54,8 @@ struct tls_context {
 	uint32_t updates_most; /* of the peer's keys, in a period */
 	bool has_cert;
 	bool has_ca;
+	struct tls_stamp stamps[TLS_FILES];
+	char *paths[TLS_FILES]; /* of a context that is shared; NULL: no such file */
 };
 
 struct tls {
@@ -56,6 +79,7 @@ struct tls {
 	bool no_such_key; /* the client's pre-shared key is not among the server's */
 	int error;
 	unsigned reads; /* of the socket that are left to the current call */
+	bool left;      /* it had no read left */
 	enum ndx_status status;
 	/* What OpenSSL has sent and the socket has not taken: */
 	uint8_t *out;
@@ -73,10 +97,20 @@ BIO_METHOD *tls_bio_method(void);
 /* Give the socket what waits for it. */
 enum ndx_status tls_flush(struct tls *t);
 
+/* tls_context.c */
+/* Check the attributes, and copy them to `own` as this library knows them. */
+enum ndx_status tls_take_attr(const struct ndx_tls_attr *attr, enum ndx_role role, const char *call,
+                              struct ndx_tls_attr *own);
+enum ndx_status tls_context_make(const struct ndx_tls_attr *own, enum ndx_role role,
+                                 const char *call, struct tls_context **out);
+/* A client that does not verify is warned for each session. */
+void tls_warn(const struct tls_context *c, const char *call);
+
 /* tls_files.c. Each: a failure names the call, the file and the cause. */
 struct tls_source {
 	const char *call;
 	const char *path;
+	struct tls_stamp *stamp;
 };
 enum ndx_status tls_load_own(struct tls_context *c, const char *call, const char *cert_file,
                              const char *key_file);
@@ -86,6 +120,8 @@ enum ndx_status tls_load_cas(struct tls_context *c, const char *call, const char
 enum ndx_status tls_read_file(const struct tls_source *from, bool secret, char **bytes,
                               size_t *length);
 void tls_forget(char *bytes, size_t length);
+/* NULL: the own certificate is valid now; otherwise what is wrong. */
+const char *tls_date_fault(const struct tls_context *c);
 
 /* tls_psk.c */
 enum ndx_status tls_load_keys(struct tls_context *c, const char *call, const char *psk_file);

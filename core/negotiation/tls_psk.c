@@ -163,8 +163,11 @@ static int on_use_key(SSL *ssl, const EVP_MD *md, const unsigned char **identity
 
 void tls_forget_keys(struct tls_context *c)
 {
+	/* Not the whole table, of which most pages were never touched; the line behind the last key
+	 * may have been read in part. */
 	if (c->keys != NULL)
-		OPENSSL_cleanse(c->keys, KEYS_MOST * sizeof(*c->keys));
+		OPENSSL_cleanse(c->keys, (c->key_count < KEYS_MOST ? c->key_count + 1 : KEYS_MOST) *
+		                                 sizeof(*c->keys));
 	free(c->keys);
 	c->keys = NULL;
 	c->key_count = 0;
@@ -172,7 +175,7 @@ void tls_forget_keys(struct tls_context *c)
 
 enum ndx_status tls_load_keys(struct tls_context *c, const char *call, const char *psk_file)
 {
-	const struct tls_source from = {call, psk_file};
+	const struct tls_source from = {call, psk_file, &c->stamps[TLS_FILE_PSK]};
 	enum ndx_status st;
 	size_t length = 0;
 	char *text = NULL;

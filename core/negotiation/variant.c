@@ -160,6 +160,7 @@ enum ndx_status ndx_negotiation_get_variant(struct ndx_negotiation *n, const cha
 	v->plugin = p;
 	v->table = table;
 	v->refs = 1;
+	tls_share_init(&v->tls);
 	v->count = schema_count(table->params);
 	(void)snprintf(what, sizeof(what), "variant \"%s\" of plugin \"%s\"", variant, plugin);
 	st = schema_values(table->params, what, settings, count, &v->values);
@@ -173,6 +174,7 @@ enum ndx_status ndx_negotiation_get_variant(struct ndx_negotiation *n, const cha
 fail_create:
 	free(v->values);
 fail_values:
+	tls_share_fini(&v->tls);
 	free(v);
 fail_count:
 	drop_instance(p);
@@ -195,6 +197,7 @@ void variant_put(struct ndx_variant *v)
 		v->table->ops->destroy(v->instance);
 		plugin_leave(p);
 	}
+	tls_share_fini(&v->tls);
 	free(v->values);
 	free(v);
 	drop_instance(p);

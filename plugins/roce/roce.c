@@ -360,7 +360,7 @@ const struct ndx_plugin ndx_plugin = {
 	.name = "roce",
 	.version = "1.0",
 	.vendor = "NDX",
-	.flags = NDX_PLUGIN_MANY,
+	.flags = NDX_PLUGIN_MANY | NDX_PLUGIN_ADDS,
 	.list = variants,
 	.count = sizeof(variants) / sizeof(variants[0]),
 };

@@ -109,6 +109,15 @@ struct ndx_exchange {
 	struct ndx_peer_description *peer;
 	/** What both ends support. The framework fills it when stage info has ended. */
 	const struct ndx_agreement *agreed;
+	/**
+	 * The index of the queue pair in its session, and those that are connected together with
+	 * it: `queue_pair_count` of them, from `first_queue_pair` on. 0, 0 and 1 in a session of
+	 * one queue pair. Queue pairs that were added later (NDX_PLUGIN_ADDS) have a first one
+	 * other than 0.
+	 */
+	uint32_t queue_pair;
+	uint32_t first_queue_pair;
+	uint32_t queue_pair_count;
 };
 
 /** A plugin's answer. The framework zeroes all members except `data` and `room`. */
@@ -316,6 +325,21 @@ struct ndx_plugin_guests {
  * time; the number of the session is the same. Without this flag such sessions are refused.
  */
 #define NDX_PLUGIN_MANY 0x4u
+/**
+ * With NDX_PLUGIN_MANY: queue pairs may also be added to a session that has come to the end of
+ * stage ready, and be removed from it. `begin`, and the functions of the stages info and ready, are
+ * then called for these while the state of the earlier ones exists; `end` is called for a queue
+ * pair when it is removed. Without this flag nothing is added.
+ */
+#define NDX_PLUGIN_ADDS 0x8u
+/**
+ * `begin`, the functions of the stages and `end` do not block: no waiting for a lock that is held
+ * for long, for a file or a socket; they return within microseconds. The framework may call them
+ * on the thread that serves all sessions, which saves handing each call to another thread and
+ * back. A call of a stage that takes 100 ms is logged, and the plugin loses the privilege. No
+ * effect with NDX_PLUGIN_ONE_AT_A_TIME.
+ */
+#define NDX_PLUGIN_PROMPT 0x10u
 
 /** A plugin. Constant as long as it is registered. */
 struct ndx_plugin {

@@ -195,6 +195,9 @@ static bool handle_frame(struct oob_stream *os, const struct frame *f)
 	case FRAME_WELCOME:
 	case FRAME_DATA:
 	case FRAME_PROOF:
+	case FRAME_ADD:
+	case FRAME_ABANDON:
+	case FRAME_REMOVE:
 	default:
 		return false;
 	}

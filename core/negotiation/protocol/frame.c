@@ -29,7 +29,8 @@ const char *frame_type_name(enum frame_type type)
 		[FRAME_DATA] = "data",       [FRAME_VALIDATE] = "validate",
 		[FRAME_ERROR] = "error",     [FRAME_SESSION_END] = "session end",
 		[FRAME_GOODBYE] = "goodbye", [FRAME_ALIVE] = "alive",
-		[FRAME_PROOF] = "proof",
+		[FRAME_PROOF] = "proof",     [FRAME_ADD] = "add",
+		[FRAME_ABANDON] = "abandon", [FRAME_REMOVE] = "remove",
 	};
 	const size_t i = (size_t)type;
 
@@ -62,9 +63,10 @@ static bool fits(uint8_t type, uint8_t stage, uint8_t flags, const char **why)
 		[FRAME_VALIDATE] = FRAME_PROVES | FRAME_BOUND,
 		[FRAME_GOODBYE] = FRAME_ABORTED,
 		[FRAME_PROOF] = FRAME_UNCONNECTED,
+		[FRAME_REMOVE] = 0,
 	};
 
-	if (type < FRAME_HELLO || type > FRAME_PROOF)
+	if (type < FRAME_HELLO || type > FRAME_REMOVE)
 		*why = "unknown type of frame";
 	else if (stage > NDX_STAGE_DONE)
 		*why = "unknown stage";
@@ -102,8 +104,8 @@ static bool take_number(const uint8_t *bytes, struct frame *frame, const char **
 		*why = "reserved bytes are not zero";
 	else if (frame->numbered && !may_be_numbered(bytes[5]))
 		*why = "a type of frame that is of no queue pair has the number of one";
-	else if (number >= FRAME_QUEUE_PAIRS_MAX || (number != 0 && bytes[5] == FRAME_HELLO))
-		*why = "a queue pair that no session has";
+	else if (number != 0 && bytes[5] == FRAME_HELLO)
+		*why = "a hello with the number of a queue pair";
 	else
 		return true;
 	return false;
@@ -260,7 +262,7 @@ bool frame_parse_proof(const struct frame *f, struct frame_proof *out, const cha
 	if (!has_length(f, FRAME_PROOF_SIZE, why))
 		return false;
 	*why = "a proof of the path with unknown values";
-	if (f->payload[0] > NDX_PROVED_WHOLE || f->payload[1] > NDX_PROVED_WHOLE ||
+	if (f->payload[0] > NDX_PROVED_WHOLE || f->payload[1] > NDX_PROVED_REFUSED ||
 	    f->payload[2] > 1 || f->payload[3] != 0)
 		return false;
 	out->written = f->payload[0];

@@ -19,8 +19,9 @@
 #define FRAME_VERSION 1u
 /* Of a frame that has the number of a queue pair. */
 #define FRAME_VERSION_NUMBERED 2u
-/* Queue pairs of one session. */
+/* Queue pairs of one session at a time, and the indices that these can have. */
 #define FRAME_QUEUE_PAIRS_MAX 1024u
+#define FRAME_INDICES 65536u
 #define FRAME_HEADER 20u
 /* An upper limit for every session, whatever its own limit is. */
 #define FRAME_PAYLOAD_MAX (1u << 20)
@@ -35,6 +36,9 @@ enum frame_type {
 	FRAME_GOODBYE = 7,     /* the queue pair's goodbye if there is no other way; no payload */
 	FRAME_ALIVE = 8,       /* heartbeat; no answer. Stage validate: the queue pair connects */
 	FRAME_PROOF = 9,       /* how far the proof of the queue pair's path got at the sender */
+	FRAME_ADD = 10,        /* client: connect more queue pairs; server: they are connected */
+	FRAME_ABANDON = 11,    /* why this side gives up the queue pairs that are being added */
+	FRAME_REMOVE = 12,     /* client: these queue pairs are no more of the session */
 };
 
 #define FRAME_COMPLETED 0x01u   /* DATA: the sender's plugin needs nothing more in this stage */
@@ -44,6 +48,8 @@ enum frame_type {
 #define FRAME_UNCONNECTED 0x10u /* PROOF: the sender's queue pair has not become connected */
 #define FRAME_BOUND 0x20u       /* VALIDATE: a MAC binds the queue pair to the channel of TLS */
 #define FRAME_REPLAYS 0x40u     /* HELLO, WELCOME: the sender can send lost frames again */
+/* The same bit in a session of several queue pairs: the sender can add some, and remove some. */
+#define FRAME_ADDS 0x40u
 
 struct frame {
 	enum frame_type type;
@@ -71,7 +77,8 @@ enum frame_verdict frame_parse(const uint8_t *bytes, size_t length, uint32_t mos
 void frame_write_header(uint8_t out[FRAME_HEADER], const struct frame *frame)
 	NDX_PRIVATE(frame_write_header);
 
-#define FRAME_TYPE_AT 5u /* the byte of the header that has the type */
+#define FRAME_TYPE_AT 5u  /* the byte of the header that has the type, ... */
+#define FRAME_FLAGS_AT 7u /* ... and that with the flags */
 
 /* Names for logs and history. Never NULL. */
 const char *frame_type_name(enum frame_type type) NDX_PRIVATE(frame_type_name);
@@ -119,10 +126,35 @@ struct frame_validate {
 /* PROOF: enum ndx_spi_proved of each direction, at the sender of the frame. */
 struct frame_proof {
 	uint8_t written; /* of its writes the peer has acknowledged this much */
-	uint8_t seen;    /* of the peer's writes this much has arrived */
-	bool denied;     /* the peer's device refused a write: no access to that memory */
+	uint8_t seen; /* of the peer's writes this much has arrived, or the own device refused one
+	               */
+	bool denied;  /* the peer's device refused a write: no access to that memory */
 };
 #define FRAME_PROOF_SIZE 4u
+
+/* ADD: queue pairs `first` to `first` + `count` - 1 */
+struct frame_add {
+	uint32_t batch; /* from 1 */
+	uint32_t first;
+	uint32_t count;
+};
+#define FRAME_ADD_SIZE 12u
+
+/* ABANDON */
+#define FRAME_NO_QUEUE_PAIR UINT32_MAX
+struct frame_abandon {
+	uint32_t batch;
+	uint32_t queue_pair; /* the one that has failed; or FRAME_NO_QUEUE_PAIR */
+	struct frame_error error;
+};
+#define FRAME_ABANDON_SIZE_MAX (8u + FRAME_ERROR_SIZE_MAX)
+
+/* REMOVE */
+struct frame_remove {
+	uint32_t first;
+	uint32_t count;
+};
+#define FRAME_REMOVE_SIZE 8u
 
 /* Payloads. Parse functions return false and *why, or set all of *out. Write functions return the
  * length. */
@@ -146,6 +178,20 @@ uint32_t frame_write_proof(uint8_t out[FRAME_PROOF_SIZE], const struct frame_pro
 	NDX_PRIVATE(frame_write_proof);
 uint32_t frame_write_validate(uint8_t out[FRAME_VALIDATE_SIZE], const struct frame_validate *v)
 	NDX_PRIVATE(frame_write_validate);
+
+/* frame_add.c */
+bool frame_parse_add(const struct frame *f, struct frame_add *out, const char **why)
+	NDX_PRIVATE(frame_parse_add);
+bool frame_parse_abandon(const struct frame *f, struct frame_abandon *out, const char **why)
+	NDX_PRIVATE(frame_parse_abandon);
+bool frame_parse_remove(const struct frame *f, struct frame_remove *out, const char **why)
+	NDX_PRIVATE(frame_parse_remove);
+uint32_t frame_write_add(uint8_t out[FRAME_ADD_SIZE], const struct frame_add *add)
+	NDX_PRIVATE(frame_write_add);
+uint32_t frame_write_abandon(uint8_t out[FRAME_ABANDON_SIZE_MAX],
+                             const struct frame_abandon *abandon) NDX_PRIVATE(frame_write_abandon);
+uint32_t frame_write_remove(uint8_t out[FRAME_REMOVE_SIZE], const struct frame_remove *remove)
+	NDX_PRIVATE(frame_write_remove);
 
 /* Whether the text can name a plugin, a variant or a parameter. */
 bool frame_name_valid(const char *name) NDX_PRIVATE(frame_name_valid);
