@@ -135,14 +135,15 @@ void ndx_adapter_list_free(struct ndx_adapter_entry *entries);
  * Open an adapter.
  *
  * @param uri       the adapter to open. NULL: $NDX_ADAPTER if it is set; else `adapter = ...` of
- *                  section [ndx] in the first INI file that exists of $NDX_CONFIG,
- *                  ~/.config/ndx.ini and /etc/ndx.ini; else the automatic choice. "auto" asks for
- *                  the automatic choice: verbs if a device has an active port, else ofi:verbs, else
- *                  ofi:tcp
+ *                  section [ndx] in the INI file, which is that of $NDX_CONFIG, else the first
+ *                  that exists of ~/.config/ndx.ini and /etc/ndx.ini; else the automatic choice.
+ *                  "auto" asks for the automatic choice: verbs if a device has an active port, else
+ *                  ofi:verbs, else ofi:tcp
  * @param[out] out  the adapter; untouched on failure; release it with ndx_adapter_close()
  *
  * @retval NDX_E_INVALID_PARAMETER      @p out is NULL
- * @retval NDX_E_INVALID_CONFIG         URI, variable or file is malformed, a key is unknown, or a
+ * @retval NDX_E_INVALID_CONFIG         URI, variable or file is malformed, the file of $NDX_CONFIG
+ *                                      does not exist, a key is unknown, or a
  *                                      value is out of range, for example a processor in `cpus`
  *                                      that does not exist or that the process may not use;
  *                                      ndx_last_error() names the place

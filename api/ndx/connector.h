@@ -127,6 +127,7 @@ void ndx_connector_close(struct ndx_connector *connector);
  *
  * @retval NDX_E_INVALID_PARAMETER          NULL argument, or neither IPv4 nor IPv6
  * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter
+ * @retval NDX_E_ACCESS_DENIED              this process may not use a port below 1024 (ip(7))
  * @retval NDX_E_SHARING_VIOLATION          port in use
  * @retval NDX_E_TOO_MANY_ADDRESSES         no free port
  * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED the connector was bound before, in whatever state it is
@@ -224,7 +225,8 @@ enum ndx_status ndx_connector_connect(struct ndx_connector *connector, struct nd
 
 /**
  * Second half of connect: establish the connection. Until this call the peer's accept stays
- * pending, without a time limit.
+ * pending, without a time limit. When the operation has completed, requests may be posted; results
+ * of receives may come before, as with ndx_connector_accept().
  *
  * @retval NDX_PENDING                  started
  * @retval NDX_E_CONNECTION_INVALID     no connect has completed
@@ -243,7 +245,12 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
  * Completes when the active side calls complete_connect, however long its program takes to do so;
  * when the active side rejects or gives up; or when its end (control thread, kernel) does not
  * answer for a time that depends on the provider, from half a minute to about two minutes
- * (docs/providers.md).
+ * (docs/providers.md, docs/verbs.md).
+ *
+ * The active side may send as soon as its complete_connect has completed, so the results of
+ * receives may come before the accept has completed. They are valid, and receives may be posted
+ * again. Other requests wait for the accept to complete: posted before, also in answer to such a
+ * result, they are accepted or refused with NDX_E_CONNECTION_INVALID, which changes nothing.
  *
  * @param attr  NULL: defaults
  *
@@ -435,7 +442,8 @@ enum ndx_status ndx_connector_notify_disconnect(struct ndx_connector *connector,
                                                 struct ndx_overlapped *ov);
 
 /**
- * Disconnect. The contract is at the top of <ndx/connector.h>.
+ * Disconnect. The contract is at the top of <ndx/connector.h>. A call after a disconnect has
+ * completed completes at once, as the connection has ended: NDX_OK or NDX_E_CONNECTION_ABORTED.
  *
  * @retval NDX_PENDING                  started
  * @retval NDX_E_CONNECTION_INVALID     never connected

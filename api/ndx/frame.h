@@ -19,6 +19,7 @@
 #define NDX_FRAME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <ndx/decls.h>
@@ -57,6 +58,18 @@ const struct ndx_frame *ndx_frame_retain(const struct ndx_frame *frame);
  * Blocks: no.
  */
 void ndx_frame_release(const struct ndx_frame *frame);
+
+/**
+ * Drop a reference of each frame, as ndx_frame_release(), and post the slots again together: with
+ * fewer locks and posts than one by one.
+ *
+ * @param frames  @p count frames, of any receivers; a frame may be there more than once if as many
+ *                references are dropped. NULL entries are passed over, and a NULL list is a no-op
+ *
+ * Thread safety: any thread, also in callbacks, also after the receiver was stopped or closed.
+ * Blocks: no.
+ */
+void ndx_frame_release_list(const struct ndx_frame *const *frames, size_t count);
 
 NDX_DECLS_END
 

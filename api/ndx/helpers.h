@@ -49,11 +49,46 @@ enum ndx_status ndx_accept_from(struct ndx_adapter *adapter, struct ndx_listener
                                 struct ndx_connector **out);
 
 /**
+ * Take the next request of a listener, to look at it before it is accepted:
+ * ndx_connector_get_private_data() and ndx_connector_get_peer_address() work on the connector. Then
+ * ndx_accept(), or ndx_connector_reject(), or close the connector, which refuses the request.
+ *
+ * @param adapter   the listener's
+ * @param[out] out  a connector that holds the request; untouched on failure
+ *
+ * @retval NDX_E_IO_TIMEOUT  no request has come in time
+ * @retval NDX_E_CANCELED    the listener was closed, or ndx_listener_cancel() was called
+ * @retval NDX_E_WOULD_BLOCK called from a callback of any adapter
+ * @return otherwise as ndx_listener_get_connection_request()
+ *
+ * Thread safety: any thread. Blocks: yes.
+ */
+enum ndx_status ndx_get_request(struct ndx_adapter *adapter, struct ndx_listener *listener,
+                                uint32_t timeout_ms, struct ndx_connector **out);
+
+/**
+ * Accept the request that a connector holds, and wait until the connection is up.
+ *
+ * @param connector  as of ndx_get_request(); on failure it still has to be closed
+ *
+ * @retval NDX_E_IO_TIMEOUT          the time is over; the request was given up
+ * @retval NDX_E_CONNECTION_ABORTED  the peer has given up: take the next request
+ * @retval NDX_E_WOULD_BLOCK         called from a callback of any adapter
+ * @return otherwise as ndx_connector_accept(); the read limits are the adapter's maximum
+ *
+ * Thread safety: any thread. Blocks: yes.
+ */
+enum ndx_status ndx_accept(struct ndx_connector *connector, struct ndx_qp *qp,
+                           const void *private_data, size_t private_data_len, uint32_t timeout_ms);
+
+/**
  * Disconnect, and wait until the disconnect has completed.
  *
- * @return the status with which ndx_connector_disconnect() completed; NDX_E_IO_TIMEOUT if the time
- *         is over first. Then the teardown goes on, an ndx_connector_notify_disconnect() in flight
- *         stays in flight, and calling ndx_disconnect() again continues to wait
+ * @retval NDX_E_IO_TIMEOUT  the time is over. The teardown goes on, an
+ *                           ndx_connector_notify_disconnect() in flight stays in flight, and
+ *                           calling ndx_disconnect() again continues to wait
+ * @retval NDX_E_WOULD_BLOCK called from a callback of any adapter
+ * @return otherwise as ndx_connector_disconnect()
  *
  * Thread safety: any thread. Blocks: up to @p timeout_ms.
  */
@@ -63,7 +98,7 @@ enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout
  * Register memory and wait for the registration: ndx_mr_create() and ndx_mr_register().
  *
  * @param[out] out  the region; untouched on failure; release it with ndx_mr_close()
- * @return as the two calls
+ * @return otherwise as ndx_mr_create() and ndx_mr_register()
  */
 enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, const void *buffer, size_t length,
                                     uint32_t flags, struct ndx_mr **out);
@@ -72,7 +107,7 @@ enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, const void *buf
  * Listen on an address: ndx_listener_create(), bind and listen.
  *
  * @param[out] out  the listener; untouched on failure
- * @return as the three calls
+ * @return otherwise as ndx_listener_create(), ndx_listener_bind() and ndx_listener_listen()
  */
 enum ndx_status ndx_listen_on(struct ndx_adapter *adapter, const struct sockaddr *address,
                               socklen_t address_len, uint32_t backlog, struct ndx_listener **out);

@@ -49,6 +49,7 @@ void ndx_listener_close(struct ndx_listener *listener);
  * @retval NDX_E_INVALID_PARAMETER          NULL argument, or neither IPv4 nor IPv6
  * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter, or refused by the
  *                                          provider's trust rule
+ * @retval NDX_E_ACCESS_DENIED              this process may not use a port below 1024 (ip(7))
  * @retval NDX_E_SHARING_VIOLATION          port in use; ndx_listener_listen() may report it instead
  * @retval NDX_E_TOO_MANY_ADDRESSES         no free port
  * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED bound already

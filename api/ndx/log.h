@@ -17,7 +17,8 @@ NDX_DECLS_BEGIN
 enum ndx_log_level {
 	NDX_LOG_ERROR, /**< a failure; one record, written where it was first detected */
 	NDX_LOG_WARN,  /**< works, but deserves attention */
-	NDX_LOG_INFO,  /**< one per life-cycle step: opened, listening, connected, disconnected */
+	NDX_LOG_INFO,  /**< one per life-cycle step: opened, listening, connected, disconnected; and
+	                  what ended NDX_E_NOT_SUPPORTED, as programs ask in this way */
 	NDX_LOG_DEBUG, /**< one per change of state */
 };
 

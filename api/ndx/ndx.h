@@ -24,6 +24,7 @@
 #include <ndx/qp.h>
 #include <ndx/query.h>
 #include <ndx/reassembly.h>
+#include <ndx/reassembly_parts.h>
 #include <ndx/receiver.h>
 #include <ndx/sender.h>
 #include <ndx/session.h>

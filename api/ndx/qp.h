@@ -5,7 +5,8 @@
  *
  * Rules for posting, for all calls of the data path:
  *   - Receives may be posted at any time, also before connecting. Any other request on a queue pair
- *     that was never connected fails with NDX_E_CONNECTION_INVALID.
+ *     that was never connected fails with NDX_E_CONNECTION_INVALID. The queue pair is connected
+ *     when the accept or complete_connect has completed; results of receives may come before.
  *   - A post that fails uses no slot, and the queue pair stays usable.
  *   - On a connection that has ended, posts are accepted and complete NDX_E_CANCELED.
  *   - Requests without SGEs and SGEs of length 0 are legal. A request may use up to the granted
@@ -80,9 +81,9 @@ struct ndx_qp_attr {
 	 */
 	uint32_t no_receive_timeout_ms;
 	/**
-	 * An idle peer that does not answer for this long is considered dead. 0 (default): the peer
-	 * is never probed. On verbs, a peer that does not run NDX is never probed either: it has
-	 * granted no memory for the probe, or its description says so (enum ndx_peer_policy).
+	 * An idle peer that does not answer for this long is considered dead. Default 30000; 0: the
+	 * peer is never probed. On verbs, a peer that does not run NDX is never probed either: it
+	 * has granted no memory for the probe, or its description says so (enum ndx_peer_policy).
 	 */
 	uint32_t keepalive_ms;
 	/**
@@ -203,7 +204,7 @@ enum ndx_status ndx_qp_flush(struct ndx_qp *qp);
  *
  * @param context  returned as request_context of the result
  * @param sge      what to send; may be NULL if @p count is 0
- * @param flags    SILENT_SUCCESS | READ_FENCE | SOLICIT_EVENT | INLINE
+ * @param flags    NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_SOLICIT_EVENT | NDX_OP_INLINE
  *
  * @retval NDX_OK                   posted
  * @retval NDX_E_CONNECTION_INVALID never connected
@@ -219,8 +220,21 @@ static inline enum ndx_status ndx_qp_send(struct ndx_qp *qp, void *context,
 }
 
 /**
- * Post a send with 32 bits of immediate data for the peer's result. As ndx_qp_send().
- * NDX_E_NOT_SUPPORTED without NDX_CAP_SEND_IMMEDIATE.
+ * Post a send with 32 bits of immediate data for the peer's result.
+ *
+ * @param context    returned as request_context of the result
+ * @param sge        what to send; may be NULL if @p count is 0
+ * @param immediate  for the peer, in host byte order at both ends
+ * @param flags      NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_SOLICIT_EVENT |
+ *                   NDX_OP_INLINE
+ *
+ * @retval NDX_OK                   posted
+ * @retval NDX_E_NOT_SUPPORTED      the adapter lacks NDX_CAP_SEND_IMMEDIATE
+ * @retval NDX_E_CONNECTION_INVALID never connected
+ * @retval NDX_E_NO_MORE_ENTRIES    queue full: take results first
+ * @retval NDX_E_DATA_OVERRUN       more SGEs than granted
+ * @retval NDX_E_BUFFER_OVERFLOW    longer than max_transfer_length, or than `inline_size`
+ * @retval NDX_E_INVALID_PARAMETER  a flag that a send does not accept
  */
 static inline enum ndx_status ndx_qp_send_immediate(struct ndx_qp *qp, void *context,
                                                     const struct ndx_sge *sge, size_t count,
@@ -231,6 +245,9 @@ static inline enum ndx_status ndx_qp_send_immediate(struct ndx_qp *qp, void *con
 
 /**
  * Post a receive.
+ *
+ * @param context  returned as request_context of the result
+ * @param sge      where the message goes; may be NULL if @p count is 0
  *
  * @retval NDX_OK                     posted
  * @retval NDX_E_NO_MORE_ENTRIES      queue full
@@ -246,14 +263,21 @@ static inline enum ndx_status ndx_qp_receive(struct ndx_qp *qp, void *context,
 
 /**
  * Post a read from the peer's memory. The memory of the SGEs needs NDX_MR_ALLOW_LOCAL_WRITE or
- * NDX_MR_RDMA_READ_SINK.
+ * NDX_MR_RDMA_READ_SINK. A read without SGEs is a liveness probe.
  *
+ * @param context         returned as request_context of the result
+ * @param sge             where the data go; may be NULL if @p count is 0
  * @param remote_address  virtual address at the peer, host byte order
  * @param remote_token    the peer's remote token for that memory
- * @param flags           SILENT_SUCCESS | READ_FENCE
+ * @param flags           NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE
  *
+ * @retval NDX_OK                       posted
+ * @retval NDX_E_CONNECTION_INVALID     never connected
+ * @retval NDX_E_NO_MORE_ENTRIES        queue full: take results first
+ * @retval NDX_E_DATA_OVERRUN           more SGEs than granted
+ * @retval NDX_E_BUFFER_OVERFLOW        longer than max_transfer_length
  * @retval NDX_E_INVALID_DEVICE_REQUEST the connection's outbound read limit is 0
- * @return otherwise as ndx_qp_send(). A read without SGEs is a liveness probe
+ * @retval NDX_E_INVALID_PARAMETER      a flag that a read does not accept
  */
 static inline enum ndx_status ndx_qp_read(struct ndx_qp *qp, void *context,
                                           const struct ndx_sge *sge, size_t count,
@@ -264,12 +288,24 @@ static inline enum ndx_status ndx_qp_read(struct ndx_qp *qp, void *context,
 }
 
 /**
- * Post a write to the peer's memory. Flags SILENT_SUCCESS | READ_FENCE | INLINE. As ndx_qp_read().
+ * Post a write to the peer's memory.
  *
- * @retval NDX_E_NOT_SUPPORTED a write without SGEs, with address 0 and token 0 (a liveness probe
- *                             that uses no memory of the peer), on verbs, to a peer that does not
- *                             run NDX: such a peer may break the connection because of a write that
- *                             it has not allowed. Nothing was posted
+ * @param context         returned as request_context of the result
+ * @param sge             what to write; may be NULL if @p count is 0
+ * @param remote_address  virtual address at the peer, host byte order
+ * @param remote_token    the peer's remote token for that memory
+ * @param flags           NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_INLINE
+ *
+ * @retval NDX_OK                   posted
+ * @retval NDX_E_CONNECTION_INVALID never connected
+ * @retval NDX_E_NO_MORE_ENTRIES    queue full: take results first
+ * @retval NDX_E_DATA_OVERRUN       more SGEs than granted
+ * @retval NDX_E_BUFFER_OVERFLOW    longer than max_transfer_length, or than `inline_size`
+ * @retval NDX_E_INVALID_PARAMETER  a flag that a write does not accept
+ * @retval NDX_E_NOT_SUPPORTED      a write without SGEs, with address 0 and token 0 (a liveness
+ *                                  probe that uses no memory of the peer), on verbs, to a peer that
+ *                                  does not run NDX: such a peer may break the connection because
+ *                                  of a write that it has not allowed. Nothing was posted
  */
 static inline enum ndx_status ndx_qp_write(struct ndx_qp *qp, void *context,
                                            const struct ndx_sge *sge, size_t count,
@@ -280,10 +316,25 @@ static inline enum ndx_status ndx_qp_write(struct ndx_qp *qp, void *context,
 }
 
 /**
- * Post a write with immediate data. As ndx_qp_write(), and the peer gets a result on one of its
- * receives, with the 32 bits of immediate data and the number of bytes written. The memory of that
- * receive is not used. NDX_E_NOT_SUPPORTED without NDX_CAP_WRITE_IMMEDIATE. Also accepts
- * SOLICIT_EVENT.
+ * Post a write with immediate data: as a write, and the peer gets a result on one of its receives,
+ * with the 32 bits of immediate data and the number of bytes written. The memory of that receive is
+ * not used.
+ *
+ * @param context         returned as request_context of the result
+ * @param sge             what to write; may be NULL if @p count is 0
+ * @param remote_address  virtual address at the peer, host byte order
+ * @param remote_token    the peer's remote token for that memory
+ * @param immediate       for the peer, in host byte order at both ends
+ * @param flags           NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_SOLICIT_EVENT |
+ *                        NDX_OP_INLINE
+ *
+ * @retval NDX_OK                   posted
+ * @retval NDX_E_NOT_SUPPORTED      the adapter lacks NDX_CAP_WRITE_IMMEDIATE
+ * @retval NDX_E_CONNECTION_INVALID never connected
+ * @retval NDX_E_NO_MORE_ENTRIES    queue full: take results first
+ * @retval NDX_E_DATA_OVERRUN       more SGEs than granted
+ * @retval NDX_E_BUFFER_OVERFLOW    longer than max_transfer_length, or than `inline_size`
+ * @retval NDX_E_INVALID_PARAMETER  a flag that a write with immediate data does not accept
  */
 static inline enum ndx_status ndx_qp_write_immediate(struct ndx_qp *qp, void *context,
                                                      const struct ndx_sge *sge, size_t count,
@@ -299,14 +350,18 @@ static inline enum ndx_status ndx_qp_write_immediate(struct ndx_qp *qp, void *co
  * the call has returned. Only the peer of this queue pair can use the window.
  *
  * @param buffer, length  within @p mr
- * @param flags           SILENT_SUCCESS | READ_FENCE | ALLOW_READ | ALLOW_WRITE; ALLOW_WRITE needs
- *                        a region with local write; a bind without ALLOW_READ and ALLOW_WRITE is
- *                        legal and grants nothing
+ * @param flags           NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE | NDX_OP_ALLOW_READ |
+ *                        NDX_OP_ALLOW_WRITE; NDX_OP_ALLOW_WRITE needs a region with local write; a
+ *                        bind without NDX_OP_ALLOW_READ and NDX_OP_ALLOW_WRITE is legal and grants
+ *                        nothing
  *
- * @retval NDX_E_NOT_SUPPORTED    the adapter lacks NDX_CAP_MEMORY_WINDOW
- * @retval NDX_E_ACCESS_VIOLATION outside the region, region not registered, or right missing
- * @retval NDX_E_DEVICE_BUSY      the window is bound; invalidate it first
- * @return otherwise as ndx_qp_send()
+ * @retval NDX_OK                   posted
+ * @retval NDX_E_NOT_SUPPORTED      the adapter lacks NDX_CAP_MEMORY_WINDOW
+ * @retval NDX_E_ACCESS_VIOLATION   outside the region, region not registered, or right missing
+ * @retval NDX_E_DEVICE_BUSY        the window is bound; invalidate it first
+ * @retval NDX_E_CONNECTION_INVALID never connected
+ * @retval NDX_E_NO_MORE_ENTRIES    queue full: take results first
+ * @retval NDX_E_INVALID_PARAMETER  a flag that a bind does not accept
  */
 static inline enum ndx_status ndx_qp_bind(struct ndx_qp *qp, void *context, struct ndx_mr *mr,
                                           struct ndx_mw *mw, void *buffer, size_t length,
@@ -318,7 +373,15 @@ static inline enum ndx_status ndx_qp_bind(struct ndx_qp *qp, void *context, stru
 /**
  * End a window's binding, after the earlier requests of this queue pair. If the peer uses the
  * window later, the connection ends. For a window that is not bound the request completes
- * NDX_E_INVALID_DEVICE_REQUEST. Flags SILENT_SUCCESS | READ_FENCE. Returns as ndx_qp_bind().
+ * NDX_E_INVALID_DEVICE_REQUEST.
+ *
+ * @param flags  NDX_OP_SILENT_SUCCESS | NDX_OP_READ_FENCE
+ *
+ * @retval NDX_OK                   posted
+ * @retval NDX_E_NOT_SUPPORTED      the adapter lacks NDX_CAP_MEMORY_WINDOW
+ * @retval NDX_E_CONNECTION_INVALID never connected
+ * @retval NDX_E_NO_MORE_ENTRIES    queue full: take results first
+ * @retval NDX_E_INVALID_PARAMETER  a flag that an invalidate does not accept
  */
 static inline enum ndx_status ndx_qp_invalidate(struct ndx_qp *qp, void *context, struct ndx_mw *mw,
                                                 uint32_t flags)
@@ -333,7 +396,7 @@ enum ndx_status ndx_qp_post_list_sized(struct ndx_qp *qp, const struct ndx_reque
 /**
  * Post a list of sends, reads and writes: cheaper than single calls, because the queue pair is
  * locked and the device is told once for the list, or once for each part of a long list
- * (docs/providers.md). See <ndx/list.h> for the rules.
+ * (docs/verbs.md). See <ndx/list.h> for the rules.
  *
  * @param list         the requests, in posting order; may be NULL if @p count is 0
  * @param[out] posted  how many requests were posted; set in any case
@@ -341,7 +404,8 @@ enum ndx_status ndx_qp_post_list_sized(struct ndx_qp *qp, const struct ndx_reque
  * @retval NDX_OK                  all are posted
  * @retval NDX_E_INVALID_PARAMETER an argument is NULL, and nothing was posted; or, for the request
  *                                 with the index `*posted`, a wrong type or flag
- * @return otherwise the status of the single call for the request with the index `*posted`
+ * @return otherwise as ndx_qp_send(), ndx_qp_send_immediate(), ndx_qp_read(), ndx_qp_write() and
+ *         ndx_qp_write_immediate(); the failure is that of the request with the index `*posted`
  *
  * Thread safety: any thread. Blocks: no; allowed in callbacks.
  */
@@ -356,7 +420,17 @@ enum ndx_status ndx_qp_receive_list_sized(struct ndx_qp *qp, const struct ndx_re
                                           size_t size, size_t count, size_t *posted);
 
 /**
- * Post a list of receives, as ndx_qp_receive() posts one. Otherwise as ndx_qp_post_list().
+ * Post a list of receives, which is cheaper than single calls. See <ndx/list.h> for the rules.
+ *
+ * @param list         the receives, in posting order; may be NULL if @p count is 0
+ * @param[out] posted  how many were posted; set in any case
+ *
+ * @retval NDX_OK                  all are posted
+ * @retval NDX_E_INVALID_PARAMETER an argument is NULL, and nothing was posted
+ * @return otherwise as ndx_qp_receive(); the failure is that of the receive with the index
+ *         `*posted`
+ *
+ * Thread safety: any thread. Blocks: no; allowed in callbacks.
  */
 static inline enum ndx_status ndx_qp_receive_list(struct ndx_qp *qp, const struct ndx_receive *list,
                                                   size_t count, size_t *posted)

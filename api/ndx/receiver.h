@@ -341,6 +341,8 @@ enum ndx_status ndx_receiver_complete_connection(struct ndx_receiver *receiver,
 /**
  * Post all slots, so that the program can connect the queue pair by any means. The receiver becomes
  * CONNECTING.
+ *
+ * @retval NDX_E_INVALID_DEVICE_STATE the receiver is not in state CREATED
  */
 enum ndx_status ndx_receiver_prepare(struct ndx_receiver *receiver);
 

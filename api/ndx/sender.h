@@ -163,7 +163,11 @@ enum ndx_status ndx_sender_acquire(struct ndx_sender *sender, uint32_t timeout_m
  */
 enum ndx_status ndx_sender_post(struct ndx_sender *sender, uint32_t length, uint32_t channel);
 
-/** Acquire, copy and post. */
+/**
+ * Acquire, copy and post.
+ *
+ * @return otherwise as ndx_sender_acquire() and ndx_sender_post()
+ */
 enum ndx_status ndx_sender_send(struct ndx_sender *sender, const void *data, uint32_t length,
                                 uint32_t channel, uint32_t timeout_ms);
 
@@ -190,8 +194,10 @@ struct ndx_sender_stats {
 #define NDX_SENDER_STATS_SIZE_0_1 NDX_SIZE_UP_TO(struct ndx_sender_stats, failed)
 
 /**
- * Read the counters. NDX_E_INVALID_PARAMETER: NULL argument, or `size` is smaller than in any
- * released version.
+ * Read the counters.
+ *
+ * @param[in,out] stats  the caller sets `size`
+ * @retval NDX_E_INVALID_PARAMETER NULL argument, or `size` is smaller than in any released version
  */
 enum ndx_status ndx_sender_get_stats(struct ndx_sender *sender, struct ndx_sender_stats *stats);
 

@@ -110,7 +110,7 @@ enum ndx_status ndx_srq_notify(struct ndx_srq *srq, struct ndx_overlapped *ov);
  */
 enum ndx_status ndx_srq_cancel(struct ndx_srq *srq);
 
-/** As ndx_cq_get_notify_affinity(). */
+/** The CPUs on which notifications of this queue are raised. As ndx_cq_get_notify_affinity(). */
 enum ndx_status ndx_srq_get_notify_affinity(struct ndx_srq *srq, uint16_t *group,
                                             uint64_t *affinity);
 
@@ -135,7 +135,17 @@ enum ndx_status ndx_srq_receive_list_sized(struct ndx_srq *srq, const struct ndx
                                            size_t size, size_t count, size_t *posted);
 
 /**
- * Post a list of receives, as ndx_srq_receive() posts one. Otherwise as ndx_qp_post_list().
+ * Post a list of receives, which is cheaper than single calls. See <ndx/list.h> for the rules.
+ *
+ * @param list         the receives, in posting order; may be NULL if @p count is 0
+ * @param[out] posted  how many were posted; set in any case
+ *
+ * @retval NDX_OK                  all are posted
+ * @retval NDX_E_INVALID_PARAMETER an argument is NULL, and nothing was posted
+ * @return otherwise as ndx_srq_receive(); the failure is that of the receive with the index
+ *         `*posted`
+ *
+ * Thread safety: any thread. Blocks: no; allowed in callbacks.
  */
 static inline enum ndx_status ndx_srq_receive_list(struct ndx_srq *srq,
                                                    const struct ndx_receive *list, size_t count,

@@ -87,6 +87,11 @@ enum ndx_status {
 	NDX_E_DEVICE_REMOVED = -33,         /**< device removed; only closing objects works */
 	NDX_E_INTERNAL_ERROR = -34,         /**< the device or its driver failed */
 	NDX_E_UNSUCCESSFUL = -35, /**< failed without a better code; see ndx_last_error() */
+	/**
+	 * The system does not allow this process to do that: a port below 1024 (ip(7),
+	 * CAP_NET_BIND_SERVICE), or a security module's rule. ND has no status of this meaning.
+	 */
+	NDX_E_ACCESS_DENIED = -36,
 };
 
 /**

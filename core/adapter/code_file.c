@@ -4,11 +4,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include <ndx/spi/hash.h>
 #include <ndx/spi/log.h>
 
 /* Where to look if the place of libndx is not known. */
@@ -141,6 +144,26 @@ static void package_of(const char *why, char text[PACKAGE_ROOM])
 	               so + sizeof(".so.") - 1);
 }
 
+#define LOGGED 64 /* files that are remembered */
+
+/* Whether this file is loaded for the first time in this process. The automatic choice opens a file
+ * several times, and each time looks the same to a reader of the log. */
+static bool is_first_load(const char *path)
+{
+	static _Atomic uint64_t logged[LOGGED];
+	const uint64_t own = ndxp_hash_text(path) | 1; /* 0 is a free place */
+
+	for (size_t i = 0; i < LOGGED; i++) {
+		uint64_t expected = 0;
+
+		if (atomic_compare_exchange_strong(&logged[i], &expected, own))
+			return true;
+		if (expected == own)
+			return false;
+	}
+	return true;
+}
+
 enum ndx_status code_file_open(const struct code_file_kind *kind, const char *path,
                                const char *name, void **dl, const void **datum)
 {
@@ -170,7 +193,8 @@ enum ndx_status code_file_open(const struct code_file_kind *kind, const char *pa
 		(void)dlclose(handle);
 		return st;
 	}
-	log_info("%s \"%s\" loaded from %s", kind->what, name, real);
+	if (is_first_load(real))
+		log_info("%s \"%s\" loaded from %s", kind->what, name, real);
 	*dl = handle;
 	*datum = found;
 	return NDX_OK;

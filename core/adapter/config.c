@@ -349,7 +349,10 @@ static enum ndx_status load_named(struct config *out)
 		return NDX_E_NOT_FOUND;
 	st = load_from(path, out);
 	if (st == NDX_E_NOT_FOUND)
-		log_warn(0, "$NDX_CONFIG names %s, which does not exist; looking elsewhere", path);
+		return fail(NDX_E_INVALID_CONFIG, ENOENT,
+		            "$NDX_CONFIG names %s, which does not exist; name a file that does, or "
+		            "/dev/null for none",
+		            path);
 	return st;
 }
 

@@ -34,6 +34,31 @@ static void offer(void *arg, const char *name)
 	suggest_offer(arg, name, NULL);
 }
 
+static void ignore_reason(void *arg, const char *uri, const char *reason)
+{
+	(void)arg;
+	(void)uri;
+	(void)reason;
+}
+
+/* A device without its provider, as "tcp" for "ofi:tcp": offer the whole name. */
+static void suggest_device(struct suggest *s)
+{
+	struct choice *choices = calloc(CHOICE_MOST, sizeof(*choices));
+	size_t count;
+
+	if (choices == NULL)
+		return;
+	count = choice_collect(choices, ignore_reason, NULL);
+	for (size_t i = 0; i < count; i++) {
+		const char *colon = strchr(choices[i].uri, ':');
+
+		if (colon != NULL)
+			suggest_whole(s, colon + 1, choices[i].uri);
+	}
+	free(choices);
+}
+
 static enum ndx_status fail_provider(const char *origin, const char *name)
 {
 	const struct ndx_provider *provider;
@@ -51,6 +76,11 @@ static enum ndx_status fail_provider(const char *origin, const char *name)
 		            "%s: provider \"%s\" is not installed in %s; install the package "
 		            "ndx-provider-%s; there are: %s",
 		            origin, name, loader_directory(directory), name, s.known);
+	if (suggest_nearest(&s)[0] == '\0') {
+		ndxp_fail_hold(true); /* files that cannot be loaded are another matter */
+		suggest_device(&s);
+		ndxp_fail_hold(false);
+	}
 	return fail(NDX_E_NOT_FOUND, 0, "%s: no provider \"%s\"; %s", origin, name,
 	            suggest_text(&s, text));
 }
@@ -87,13 +117,33 @@ static size_t merge(const struct uri *uri, const char *origin, const struct conf
 	return count;
 }
 
+/* A '?' where the next key was meant to begin: "iface=lo?trust=lan". */
+static enum ndx_status check_separator(const struct ndx_provider *provider,
+                                       const struct ndx_spi_option *option)
+{
+	const char *mark = strchr(option->value, '?');
+
+	for (const struct ndx_spi_key *k = provider->keys; mark != NULL && k->name != NULL; k++) {
+		const size_t len = strlen(k->name);
+
+		if (strncmp(mark + 1, k->name, len) == 0 && mark[1 + len] == '=')
+			return fail(NDX_E_INVALID_CONFIG, 0,
+			            "%s: %s=%.64s: keys are separated by '&'; write %s=%.*s&%.64s",
+			            option->origin, option->key, option->value, option->key,
+			            (int)(mark - option->value), option->value, mark + 1);
+	}
+	return NDX_OK;
+}
+
 static enum ndx_status check_options(const struct ndx_provider *provider,
                                      const struct ndx_spi_option *options, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const enum ndx_status st =
+		enum ndx_status st =
 			registry_check_key(provider, options[i].key, options[i].origin);
 
+		if (st == NDX_OK)
+			st = check_separator(provider, &options[i]);
 		if (st != NDX_OK)
 			return st;
 	}

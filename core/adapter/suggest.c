@@ -95,6 +95,16 @@ void suggest_offer(struct suggest *s, const char *name, const char *note)
 	}
 }
 
+void suggest_whole(struct suggest *s, const char *part, const char *name)
+{
+	const unsigned distance = suggest_distance(s->word, part);
+
+	if (distance < s->distance) {
+		s->distance = distance;
+		(void)snprintf(s->best, sizeof(s->best), "%s", name);
+	}
+}
+
 bool suggest_has(const struct suggest *s, const char *name)
 {
 	const size_t length = strlen(name);

@@ -28,6 +28,9 @@ void suggest_begin(struct suggest *s, const char *word) NDX_PRIVATE(suggest_begi
 void suggest_offer(struct suggest *s, const char *name, const char *note)
 	NDX_PRIVATE(suggest_offer);
 
+/* Offer @p name for a word that is near @p part of it, without listing it. Copied. */
+void suggest_whole(struct suggest *s, const char *part, const char *name);
+
 /* Whether the name was offered and is in the list. */
 bool suggest_has(const struct suggest *s, const char *name) NDX_PRIVATE(suggest_has);
 

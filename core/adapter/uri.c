@@ -180,6 +180,15 @@ static size_t count_name(const char *name)
 	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
 }
 
+/* "ofi:tcp&iface=lo": `mark` points to the '&' of a key where no '?' was before. */
+static enum ndx_status fail_first_key(const struct parser *p, const char *mark)
+{
+	return fail(NDX_E_INVALID_CONFIG, 0,
+	            "%s \"%s\": '&' at position %zu: the first key follows a '?'; write %.*s?%s",
+	            p->origin, p->text, position(p, mark), (int)(position(p, mark) - 1), p->text,
+	            p->text + position(p, mark));
+}
+
 static enum ndx_status parse_provider(const struct parser *p, const char *name)
 {
 	const size_t good = count_name(name);
@@ -188,6 +197,8 @@ static enum ndx_status parse_provider(const struct parser *p, const char *name)
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "%s \"%s\" does not start with the name of a provider; " GRAMMAR,
 		            p->origin, p->text);
+	if (name[good] == '&')
+		return fail_first_key(p, name + good);
 	if (name[good] != '\0')
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "%s \"%s\": character '%c' at position %zu cannot be in the name of a "
@@ -204,12 +215,15 @@ static enum ndx_status parse_provider(const struct parser *p, const char *name)
 
 static enum ndx_status parse_device(const struct parser *p, char *device)
 {
+	const char *mark = strchr(device, '&');
 	enum ndx_status st;
 
 	if (device[0] == '\0')
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "%s \"%s\": no device after the ':' at position %zu; " GRAMMAR,
 		            p->origin, p->text, position(p, device) - 1);
+	if (mark != NULL && strchr(mark, '=') != NULL)
+		return fail_first_key(p, mark);
 	st = decode(p, device);
 	if (st != NDX_OK)
 		return st;

@@ -9,8 +9,10 @@ enum ndx_status ndxp_errno_status(int err)
 	case EADDRINUSE:
 		return NDX_E_SHARING_VIOLATION;
 	case EADDRNOTAVAIL:
-	case EACCES: /* a port below 1024 */
 		return NDX_E_INVALID_ADDRESS;
+	case EACCES: /* a port below 1024 */
+	case EPERM:
+		return NDX_E_ACCESS_DENIED;
 	case ECONNREFUSED:
 		return NDX_E_CONNECTION_REFUSED;
 	case ETIMEDOUT:

@@ -209,6 +209,15 @@ void base_text_failure(char text[BASE_FAILURE_TEXT], int native, const char *fmt
 	va_end(args);
 }
 
+void base_log_failure(const char *where, int native, const char *text)
+{
+	const int saved = errno;
+
+	if (ndxp_log_enabled(NDX_LOG_ERROR))
+		emit(NDX_LOG_ERROR, where, native, text);
+	errno = saved;
+}
+
 void base_log_list(enum ndx_log_level level, const char *where, int native, const char *fmt,
                    va_list args)
 {
@@ -231,18 +240,25 @@ void ndxp_log(enum ndx_log_level level, const char *where, int native, const cha
 	va_end(args);
 }
 
+/* A program may ask by a call what an adapter can do: the answer no is then no failure. */
+static enum ndx_log_level failure_level(enum ndx_status status)
+{
+	return status == NDX_E_NOT_SUPPORTED ? NDX_LOG_INFO : NDX_LOG_ERROR;
+}
+
 void base_fail_list(enum ndx_status status, const char *where, int native, const char *fmt,
                     va_list args)
 {
+	const enum ndx_log_level level = failure_level(status);
 	int saved = errno;
 	char text[TEXT_SIZE]; /* a copy: the arguments may point into the old text */
 	char record[RECORD_SIZE];
 
 	format_text(text, native, fmt, args);
 	memcpy(last_error, text, sizeof(last_error));
-	if (!held && ndxp_log_enabled(NDX_LOG_ERROR)) {
+	if (!held && ndxp_log_enabled(level)) {
 		(void)snprintf(record, sizeof(record), "%s: %s", ndx_status_name(status), text);
-		emit(NDX_LOG_ERROR, where, native, record);
+		emit(level, where, native, record);
 	}
 	errno = saved;
 }

@@ -2,7 +2,10 @@
 /* Names and meanings of the status codes. */
 #include <ndx/status.h>
 
-/* No default in either switch: -Wswitch-enum points here when a code is added. */
+#include <stddef.h>
+
+/* No default in the switch: -Wswitch-enum points here when a code is added, and unit.core.status
+ * then misses its text. */
 
 const char *ndx_status_name(enum ndx_status status)
 {
@@ -81,89 +84,73 @@ const char *ndx_status_name(enum ndx_status status)
 		return "NDX_E_INTERNAL_ERROR";
 	case NDX_E_UNSUCCESSFUL:
 		return "NDX_E_UNSUCCESSFUL";
+	case NDX_E_ACCESS_DENIED:
+		return "NDX_E_ACCESS_DENIED";
 	}
 	return "NDX_?";
 }
 
+static const char *const failures[] = {
+	[-NDX_E_INVALID_PARAMETER] = "an argument breaks the documented precondition of the call",
+	[-NDX_E_INVALID_BUFFER_SIZE] = "the private data are too long, or the region has length 0",
+	[-NDX_E_BUFFER_OVERFLOW] = "the data do not fit into the buffer given",
+	[-NDX_E_DATA_OVERRUN] = "more scatter/gather entries or bytes than one request may have",
+	[-NDX_E_NO_MORE_ENTRIES] = "the queue is full; poll completions, then post again",
+	[-NDX_E_ACCESS_VIOLATION] =
+		"the memory is not registered, not mapped, or registered without this right",
+	[-NDX_E_INVALID_DEVICE_REQUEST] =
+		"the work request makes no sense, as invalidating an unbound window",
+	[-NDX_E_INVALID_DEVICE_STATE] = "the object is not in the state that the call needs",
+	[-NDX_E_DEVICE_BUSY] = "the object is in use, as a region with windows bound to it",
+	[-NDX_E_NOT_SUPPORTED] =
+		"this adapter cannot do that; ndx_adapter_query() tells what it can",
+	[-NDX_E_WOULD_BLOCK] = "the call would block, and it was made in a callback of an adapter",
+	[-NDX_E_NOT_FOUND] =
+		"there is no such provider, device, interface, plugin, variant or directory",
+	[-NDX_E_INVALID_CONFIG] =
+		("a setting is wrong (URI, environment, INI file, parameter of a plugin), or "
+                 "two ends do not match"),
+	[-NDX_E_ABI_MISMATCH] =
+		"the provider or plugin was built against another version of the interface",
+	[-NDX_E_INVALID_ADDRESS] = "no adapter has this address, or the provider refuses it",
+	[-NDX_E_SHARING_VIOLATION] = "the local port is in use",
+	[-NDX_E_ADDRESS_ALREADY_EXISTS] = "the same connection exists already",
+	[-NDX_E_ADDRESS_ALREADY_ASSOCIATED] = "the object is bound to an address already",
+	[-NDX_E_TOO_MANY_ADDRESSES] = "there is no free local port left",
+	[-NDX_E_BAD_NETWORK_NAME] = "the unspecified address is no destination",
+	[-NDX_E_NETWORK_UNREACHABLE] = "there is no route to the address",
+	[-NDX_E_HOST_UNREACHABLE] = "the host does not answer",
+	[-NDX_E_CONNECTION_REFUSED] =
+		"no program listens there, its backlog is full, or the peer rejected",
+	[-NDX_E_CONNECTION_INVALID] = "there is no connection, and no attempt at one",
+	[-NDX_E_CONNECTION_ACTIVE] =
+		("the queue pair or connector is connecting, connected or was before: it "
+                 "serves once"),
+	[-NDX_E_CONNECTION_ABORTED] = "the connection, or the attempt, ended without a goodbye",
+	[-NDX_E_IO_TIMEOUT] = "the peer did not answer, or posted no receive, in time",
+	[-NDX_E_CANCELED] =
+		"cancelled by the caller, or ended with the connection of its queue pair",
+	[-NDX_E_REMOTE_ERROR] = "the request caused an error at the peer",
+	[-NDX_E_NO_MEMORY] = "out of memory",
+	[-NDX_E_INSUFFICIENT_RESOURCES] = "a limit of the device or of the system is reached",
+	[-NDX_E_DEVICE_NOT_READY] =
+		"the device is there but its driver, port or rights do not let it work",
+	[-NDX_E_DEVICE_REMOVED] = "the device is gone; only closing works",
+	[-NDX_E_INTERNAL_ERROR] = "the device or its driver failed",
+	[-NDX_E_UNSUCCESSFUL] = "failed for a reason that has no code of its own",
+	[-NDX_E_ACCESS_DENIED] =
+		"the system does not allow this process to do that, as a port below 1024",
+};
+
 const char *ndx_status_text(enum ndx_status status)
 {
-	switch (status) {
-	case NDX_OK:
+	const unsigned index = 0U - (unsigned)status;
+
+	if (status == NDX_OK)
 		return "done";
-	case NDX_PENDING:
+	if (status == NDX_PENDING)
 		return "accepted; the outcome comes as a completion";
-	case NDX_E_INVALID_PARAMETER:
-		return "an argument breaks the documented precondition of the call";
-	case NDX_E_INVALID_BUFFER_SIZE:
-		return "the private data are too long, or the region has length 0";
-	case NDX_E_BUFFER_OVERFLOW:
-		return "the data do not fit into the buffer given";
-	case NDX_E_DATA_OVERRUN:
-		return "more scatter/gather entries or bytes than one request may have";
-	case NDX_E_NO_MORE_ENTRIES:
-		return "the queue is full; poll completions, then post again";
-	case NDX_E_ACCESS_VIOLATION:
-		return "the memory is not registered, not mapped, or registered without this right";
-	case NDX_E_INVALID_DEVICE_REQUEST:
-		return "the work request makes no sense, as invalidating an unbound window";
-	case NDX_E_INVALID_DEVICE_STATE:
-		return "the object is not in the state that the call needs";
-	case NDX_E_DEVICE_BUSY:
-		return "the object is in use, as a region with windows bound to it";
-	case NDX_E_NOT_SUPPORTED:
-		return "this adapter cannot do that; ndx_adapter_query() tells what it can";
-	case NDX_E_WOULD_BLOCK:
-		return "the call would block, and it was made in a callback of an adapter";
-	case NDX_E_NOT_FOUND:
-		return "there is no such provider, device, interface, plugin, variant or directory";
-	case NDX_E_INVALID_CONFIG:
-		return "a setting is wrong (URI, environment, INI file, parameter of a plugin), or "
-		       "two ends do not match";
-	case NDX_E_ABI_MISMATCH:
-		return "the provider or plugin was built against another version of the interface";
-	case NDX_E_INVALID_ADDRESS:
-		return "no adapter has this address, or the provider refuses it";
-	case NDX_E_SHARING_VIOLATION:
-		return "the local port is in use";
-	case NDX_E_ADDRESS_ALREADY_EXISTS:
-		return "the same connection exists already";
-	case NDX_E_ADDRESS_ALREADY_ASSOCIATED:
-		return "the object is bound to an address already";
-	case NDX_E_TOO_MANY_ADDRESSES:
-		return "there is no free local port left";
-	case NDX_E_BAD_NETWORK_NAME:
-		return "the unspecified address is no destination";
-	case NDX_E_NETWORK_UNREACHABLE:
-		return "there is no route to the address";
-	case NDX_E_HOST_UNREACHABLE:
-		return "the host does not answer";
-	case NDX_E_CONNECTION_REFUSED:
-		return "no program listens there, its backlog is full, or the peer rejected";
-	case NDX_E_CONNECTION_INVALID:
-		return "there is no connection, and no attempt at one";
-	case NDX_E_CONNECTION_ACTIVE:
-		return "the queue pair or connector is connecting, connected or was before: it "
-		       "serves once";
-	case NDX_E_CONNECTION_ABORTED:
-		return "the connection, or the attempt, ended without a goodbye";
-	case NDX_E_IO_TIMEOUT:
-		return "the peer did not answer, or posted no receive, in time";
-	case NDX_E_CANCELED:
-		return "cancelled by the caller, or ended with the connection of its queue pair";
-	case NDX_E_REMOTE_ERROR:
-		return "the request caused an error at the peer";
-	case NDX_E_NO_MEMORY:
-		return "out of memory";
-	case NDX_E_INSUFFICIENT_RESOURCES:
-		return "a limit of the device or of the system is reached";
-	case NDX_E_DEVICE_NOT_READY:
-		return "the device is there but its driver, port or rights do not let it work";
-	case NDX_E_DEVICE_REMOVED:
-		return "the device is gone; only closing works";
-	case NDX_E_INTERNAL_ERROR:
-		return "the device or its driver failed";
-	case NDX_E_UNSUCCESSFUL:
-		return "failed for a reason that has no code of its own; see ndx_last_error()";
-	}
+	if (status < 0 && index < sizeof(failures) / sizeof(failures[0]))
+		return failures[index];
 	return "not a status of this library";
 }

@@ -22,22 +22,51 @@ static enum ndx_status explain(struct ndx_connector *c, enum ndx_status st, cons
 	return st;
 }
 
+/** What a call waits for, and how long; a call may have several steps. */
+struct wait {
+	const char *call;
+	const char *missing; /* what has not happened, if the time ends before the step does */
+	const char *hint;    /* where to look then */
+	uint32_t ms;
+	uint64_t deadline;
+};
+
+static struct wait wait_of(const char *call, uint32_t timeout_ms)
+{
+	return (struct wait){.call = call, .ms = timeout_ms, .deadline = ndxp_deadline(timeout_ms)};
+}
+
+/* The time is over, and the step has been cancelled. */
+static enum ndx_status fail_timeout(const struct ndx_connector *c, const struct wait *wait)
+{
+	char text[CONN_TEXT] = "";
+	bool known;
+
+	adapter_lock(c->adapter);
+	known = c->native->peer.ss_family != AF_UNSPEC || c->destination.ss_family != AF_UNSPEC;
+	if (known)
+		(void)conn_text(c, text);
+	adapter_unlock(c->adapter);
+	return fail(NDX_E_IO_TIMEOUT, 0, "%s: %s%s%s in %u ms; %s", wait->call, text,
+	            known ? ": " : "", wait->missing, wait->ms, wait->hint);
+}
+
 /* Wait for one step; after the deadline cancel the step, so that `ov` can be freed. */
 static enum ndx_status wait_step(struct ndx_connector *c, struct ndx_overlapped *ov,
-                                 enum ndx_status started, uint64_t deadline, const char *what)
+                                 enum ndx_status started, const struct wait *wait)
 {
 	enum ndx_status st;
 
 	if (started != NDX_PENDING)
 		return started;
-	st = ndx_overlapped_wait(ov, ndxp_ms_until(deadline));
+	st = ndx_overlapped_wait(ov, ndxp_ms_until(wait->deadline));
 	if (st != NDX_PENDING)
-		return st < 0 ? explain(c, st, what) : st;
+		return st < 0 ? explain(c, st, wait->call) : st;
 	(void)ndx_connector_cancel(c);
 	st = ndx_overlapped_status(ov);
 	if (st == NDX_E_CANCELED)
-		return fail(NDX_E_IO_TIMEOUT, 0, "%s: time is over", what);
-	return st < 0 ? explain(c, st, what) : st;
+		return fail_timeout(c, wait);
+	return st < 0 ? explain(c, st, wait->call) : st;
 }
 
 static enum ndx_status refuse_in_callback(const struct ndx_adapter *adapter, const char *call)
@@ -53,7 +82,7 @@ enum ndx_status ndx_connect_to(struct ndx_adapter *adapter, struct ndx_qp *qp,
                                uint32_t timeout_ms, struct ndx_connector **out)
 {
 	struct ndx_connect_attr attr;
-	uint64_t deadline = ndxp_deadline(timeout_ms);
+	struct wait wait = wait_of("ndx_connect_to", timeout_ms);
 	struct ndx_overlapped ov = {0};
 	struct ndx_connector *c;
 	enum ndx_status st;
@@ -70,11 +99,16 @@ enum ndx_status ndx_connect_to(struct ndx_adapter *adapter, struct ndx_qp *qp,
 	attr.private_data = private_data;
 	attr.private_data_len = private_data_len;
 	st = ndx_connector_connect(c, qp, destination, destination_len, &attr, &ov);
-	st = wait_step(c, &ov, st, deadline, "ndx_connect_to");
+	wait.missing = "no answer";
+	wait.hint = "the server has not accepted or has no descriptor left, or a firewall drops "
+		    "the packets";
+	st = wait_step(c, &ov, st, &wait);
 	if (st != NDX_OK)
 		goto close_connector;
 	st = ndx_connector_complete_connect(c, &ov);
-	st = wait_step(c, &ov, st, deadline, "ndx_connect_to");
+	wait.missing = "the server accepted, but the connection was not complete";
+	wait.hint = "the server's process is stopped, or the network lost packets";
+	st = wait_step(c, &ov, st, &wait);
 	if (st != NDX_OK)
 		goto close_connector;
 	*out = c;
@@ -85,25 +119,45 @@ close_connector:
 	return st;
 }
 
-/* Take and accept one request. *again: the peer gave up before the end. */
-static enum ndx_status accept_one(struct ndx_listener *listener, struct ndx_connector *c,
-                                  struct ndx_qp *qp, const void *private_data,
-                                  size_t private_data_len, uint64_t deadline, bool *again)
+static enum ndx_status take_request(struct ndx_listener *listener, struct ndx_connector *c,
+                                    struct wait *wait)
+{
+	struct ndx_overlapped ov = {0};
+	enum ndx_status st = ndx_listener_get_connection_request(listener, c, &ov);
+
+	wait->missing = "no client has come";
+	wait->hint = "no peer has connected to the listener's address";
+	return wait_step(c, &ov, st, wait);
+}
+
+static enum ndx_status accept_request(struct ndx_connector *c, struct ndx_qp *qp,
+                                      const void *private_data, size_t private_data_len,
+                                      struct wait *wait)
 {
 	struct ndx_connect_attr attr;
 	struct ndx_overlapped ov = {0};
 	enum ndx_status st;
 
-	*again = false;
-	st = ndx_listener_get_connection_request(listener, c, &ov);
-	st = wait_step(c, &ov, st, deadline, "ndx_accept_from");
-	if (st != NDX_OK)
-		return st;
 	ndx_connect_attr_init(&attr);
 	attr.private_data = private_data;
 	attr.private_data_len = private_data_len;
 	st = ndx_connector_accept(c, qp, &attr, &ov);
-	st = wait_step(c, &ov, st, deadline, "ndx_accept_from");
+	wait->missing = "the client has not completed its connect";
+	wait->hint = "its program is slow, or its process is stopped";
+	return wait_step(c, &ov, st, wait);
+}
+
+/* Take and accept one request. *again: the peer gave up before the end. */
+static enum ndx_status accept_one(struct ndx_listener *listener, struct ndx_connector *c,
+                                  struct ndx_qp *qp, const void *private_data,
+                                  size_t private_data_len, struct wait *wait, bool *again)
+{
+	enum ndx_status st = take_request(listener, c, wait);
+
+	*again = false;
+	if (st != NDX_OK)
+		return st;
+	st = accept_request(c, qp, private_data, private_data_len, wait);
 	*again = st == NDX_E_CONNECTION_ABORTED || st == NDX_E_CONNECTION_REFUSED;
 	return st;
 }
@@ -113,7 +167,7 @@ enum ndx_status ndx_accept_from(struct ndx_adapter *adapter, struct ndx_listener
                                 size_t private_data_len, uint32_t timeout_ms,
                                 struct ndx_connector **out)
 {
-	uint64_t deadline = ndxp_deadline(timeout_ms);
+	struct wait wait = wait_of("ndx_accept_from", timeout_ms);
 	struct ndx_connector *c = NULL;
 	enum ndx_status st;
 	bool again = true;
@@ -127,13 +181,50 @@ enum ndx_status ndx_accept_from(struct ndx_adapter *adapter, struct ndx_listener
 		st = ndx_connector_create(adapter, NULL, &c);
 		if (st != NDX_OK)
 			return st;
-		st = accept_one(listener, c, qp, private_data, private_data_len, deadline, &again);
+		st = accept_one(listener, c, qp, private_data, private_data_len, &wait, &again);
 		if (st != NDX_OK)
 			ndx_connector_close(c);
 	}
 	if (st == NDX_OK)
 		*out = c;
 	return st;
+}
+
+enum ndx_status ndx_get_request(struct ndx_adapter *adapter, struct ndx_listener *listener,
+                                uint32_t timeout_ms, struct ndx_connector **out)
+{
+	struct wait wait = wait_of("ndx_get_request", timeout_ms);
+	struct ndx_connector *c;
+	enum ndx_status st;
+
+	if (adapter == NULL || out == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_get_request: NULL argument");
+	st = refuse_in_callback(adapter, "ndx_get_request");
+	if (st != NDX_OK)
+		return st;
+	st = ndx_connector_create(adapter, NULL, &c);
+	if (st != NDX_OK)
+		return st;
+	st = take_request(listener, c, &wait);
+	if (st == NDX_OK)
+		*out = c;
+	else
+		ndx_connector_close(c);
+	return st;
+}
+
+enum ndx_status ndx_accept(struct ndx_connector *connector, struct ndx_qp *qp,
+                           const void *private_data, size_t private_data_len, uint32_t timeout_ms)
+{
+	struct wait wait = wait_of("ndx_accept", timeout_ms);
+	enum ndx_status st;
+
+	if (connector == NULL)
+		return fail(NDX_E_INVALID_PARAMETER, 0, "ndx_accept: connector is NULL");
+	st = refuse_in_callback(connector->adapter, "ndx_accept");
+	if (st != NDX_OK)
+		return st;
+	return accept_request(connector, qp, private_data, private_data_len, &wait);
 }
 
 enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout_ms)

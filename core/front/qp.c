@@ -21,6 +21,7 @@ static const struct ndx_qp_attr attr_defaults = {
 	.max_receive_sge = 1,
 	.max_initiator_sge = 1,
 	.no_receive_timeout_ms = 4000,
+	.keepalive_ms = 30000,
 	.rnr_timer = NDX_RNR_TIMER_DEFAULT,
 };
 

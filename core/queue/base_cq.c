@@ -83,10 +83,11 @@ void ndxp_cq_detach(struct ndxp_cq *cq, struct ndxp_queue *queue)
 	ndxp_lock_release(&cq->lock);
 }
 
-/* Lock held. ndxp_cq_may_bypass() reads `armed` without the lock. */
+/* Lock held. ndxp_cq_may_bypass() and ndxp_cq_poll_take() read `armed` without the lock: the thread
+ * that reads that the queue has fired must read the result behind that, too. */
 static void arm(struct ndxp_cq *cq, bool armed)
 {
-	__atomic_store_n(&cq->armed, armed, __ATOMIC_RELAXED);
+	__atomic_store_n(&cq->armed, armed, __ATOMIC_RELEASE);
 }
 
 /* Lock held; not before the descriptor exists. */
@@ -217,16 +218,22 @@ static void copy_out(const struct ndxp_cq *cq, struct ndx_result *results, size_
 		ndxp_queue_give_back(queue, slots);
 }
 
-size_t ndxp_cq_take(struct ndxp_cq *cq, struct ndx_result *results, size_t count)
+static inline void count_poll(struct ndxp_cq *cq)
+{
+	__atomic_store_n(&cq->polls, __atomic_load_n(&cq->polls, __ATOMIC_RELAXED) + 1,
+	                 __ATOMIC_RELAXED);
+}
+
+/* Take results from the stash for a consumer that has `given` already. */
+static inline size_t take_waiting(struct ndxp_cq *cq, struct ndx_result *results, size_t count,
+                                  size_t given)
 {
 	uint64_t waiting;
 
-	__atomic_store_n(&cq->polls, __atomic_load_n(&cq->polls, __ATOMIC_RELAXED) + 1,
-	                 __ATOMIC_RELAXED);
 	ndxp_lock_acquire(&cq->lock);
 	/* The number grows only between two polls, so this is its maximum. */
 	waiting = cq->pushed - cq->taken;
-	ndxp_cq_saw(cq, waiting);
+	ndxp_cq_saw(cq, given + waiting);
 	if (count > waiting)
 		count = waiting;
 	copy_out(cq, results, count);
@@ -235,13 +242,56 @@ size_t ndxp_cq_take(struct ndxp_cq *cq, struct ndx_result *results, size_t count
 	return count;
 }
 
+size_t ndxp_cq_take(struct ndxp_cq *cq, struct ndx_result *results, size_t count)
+{
+	count_poll(cq);
+	return take_waiting(cq, results, count, 0);
+}
+
 void ndxp_cq_poll_begin(struct ndxp_cq *cq)
 {
 	__atomic_store_n(&cq->poller, (uintptr_t)pthread_self(), __ATOMIC_RELAXED);
 }
 
+void ndxp_cq_poll_into(struct ndxp_cq *cq, struct ndx_result *results, size_t count)
+{
+	cq->into = results;
+	cq->room = count;
+	ndxp_cq_poll_begin(cq);
+}
+
+struct ndx_result *ndxp_cq_poll_own(struct ndxp_cq *cq)
+{
+	if (__atomic_load_n(&cq->poller, __ATOMIC_RELAXED) != (uintptr_t)pthread_self() ||
+	    cq->room == 0 || !ndxp_cq_may_bypass(cq))
+		return NULL;
+	cq->room--;
+	cq->given++;
+	return cq->into++;
+}
+
+size_t ndxp_cq_poll_take(struct ndxp_cq *cq)
+{
+	const size_t given = cq->given;
+
+	cq->given = 0;
+	count_poll(cq);
+	if (given > 0)
+		__atomic_store_n(&cq->direct, cq->direct + given, __ATOMIC_RELAXED);
+	/* No lock in the usual case: what another thread pushes at this moment could as well be
+	 * pushed a moment later. But what fires the descriptor counts as seen if a poll comes
+	 * later (`fd_fired`), and only the lock says what is later. */
+	if (__atomic_load_n(&cq->armed, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&cq->pushed, __ATOMIC_RELAXED) !=
+	            __atomic_load_n(&cq->taken, __ATOMIC_RELAXED))
+		return given + take_waiting(cq, cq->into, cq->room, given);
+	ndxp_cq_saw(cq, given);
+	return given;
+}
+
 void ndxp_cq_poll_end(struct ndxp_cq *cq)
 {
+	cq->room = 0;
 	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
 	/* only this thread has set it; another one that arms anew clears it */
 	if (!__atomic_load_n(&cq->fd_postponed, __ATOMIC_RELAXED))

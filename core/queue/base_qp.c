@@ -72,12 +72,10 @@ void ndxp_qp_fini(struct ndxp_qp *qp)
 	queue_fini(&qp->receive);
 }
 
-/* The completion queue's lock is held. */
-static void emit(struct ndxp_queue *q, const struct ndxp_req *req)
+static inline void fill_result(struct ndx_result *result, const struct ndxp_queue *q,
+                               const struct ndxp_req *req)
 {
-	struct ndxp_cq_entry *entry = ndxp_cq_next(q->cq, q);
-
-	entry->result = (struct ndx_result){
+	*result = (struct ndx_result){
 		.status = req->status,
 		.bytes_transferred = req->bytes,
 		.queue_pair_context = q->qp->spi.attr.context,
@@ -87,7 +85,31 @@ static void emit(struct ndxp_queue *q, const struct ndxp_req *req)
 		.immediate = req->immediate,
 		.native = req->native,
 	};
+}
+
+/* The completion queue's lock is held. */
+static void emit(struct ndxp_queue *q, const struct ndxp_req *req)
+{
+	struct ndxp_cq_entry *entry = ndxp_cq_next(q->cq, q);
+
+	fill_result(&entry->result, q, req);
 	ndxp_cq_add(q->cq, entry);
+}
+
+/* A success without a place in the completion queue's stash: it is silent, or goes directly to the
+ * thread that polls. False: it needs the stash. */
+static inline bool bypass(struct ndxp_queue *q, const struct ndxp_req *req)
+{
+	struct ndx_result *result;
+
+	if (req->op_flags & NDX_OP_SILENT_SUCCESS) {
+		q->silent++;
+		return true;
+	}
+	result = ndxp_cq_poll_entry(q->cq);
+	if (result != NULL)
+		fill_result(result, q, req);
+	return result != NULL;
 }
 
 /* Only the first failure of a connected queue pair has its status: the failure ends the connection,
@@ -105,6 +127,7 @@ static void only_once(struct ndxp_queue *q, struct ndxp_req *req)
 
 void ndxp_queue_retire(struct ndxp_queue *q)
 {
+	uint32_t slots = 0;
 	bool locked = false;
 
 	while (q->head != q->tail) {
@@ -116,9 +139,8 @@ void ndxp_queue_retire(struct ndxp_queue *q)
 		if (req->status != NDX_OK) {
 			only_once(q, req);
 			q->failed[ndxp_status_index(req->status)]++;
-		} else if (req->op_flags & NDX_OP_SILENT_SUCCESS) {
-			q->silent++;
-			ndxp_queue_give_back(q, 1);
+		} else if (bypass(q, req)) {
+			slots++;
 			continue;
 		}
 		if (!locked)
@@ -128,6 +150,8 @@ void ndxp_queue_retire(struct ndxp_queue *q)
 	}
 	if (locked)
 		ndxp_lock_release(&q->cq->lock);
+	if (slots > 0)
+		ndxp_queue_give_back(q, slots);
 }
 
 void ndxp_queue_cancel(struct ndxp_queue *q, enum ndx_status status)

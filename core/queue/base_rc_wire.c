@@ -68,14 +68,21 @@ enum {
 	AT_DATA = NDXP_RC_RECORD_HEADER,
 };
 
+/* A queue that holds nothing and offers receives is a shared one, and the offer is what a
+ * connection may hold of the queue. A version without shared queues refuses that. */
+static bool is_shared(const struct ndxp_rc_record *record)
+{
+	return record->depth == 0 && record->credits > 0 && record->credits <= UINT16_MAX;
+}
+
 size_t ndxp_rc_record_encode(const struct ndxp_rc_record *record, uint8_t out[NDXP_RC_RECORD_SIZE])
 {
 	out[AT_TYPE] = record->type;
 	out[AT_DATA_LEN] = (uint8_t)record->private_len;
-	ndxp_put_be16(out + AT_DEPTH, record->depth);
+	ndxp_put_be16(out + AT_DEPTH, record->shared ? 0 : record->depth);
 	ndxp_put_be32(out + AT_KEY, record->key);
 	ndxp_put_be64(out + AT_ADDRESS, record->address);
-	ndxp_put_be32(out + AT_CREDITS, record->credits);
+	ndxp_put_be32(out + AT_CREDITS, record->shared ? record->depth : record->credits);
 	memcpy(out + AT_DATA, record->private_data, record->private_len);
 	return NDXP_RC_RECORD_HEADER + record->private_len;
 }
@@ -92,6 +99,11 @@ const char *ndxp_rc_record_decode(const uint8_t *data, size_t len, struct ndxp_r
 	record->credits = ndxp_get_be32(data + AT_CREDITS);
 	record->private_len = len - NDXP_RC_RECORD_HEADER;
 	memcpy(record->private_data, data + AT_DATA, record->private_len);
+	record->shared = is_shared(record);
+	if (record->shared) {
+		record->depth = (uint16_t)record->credits;
+		record->credits = 0;
+	}
 	if (record->credits > record->depth)
 		return "a first message that offers more receives than its queue holds";
 	return NULL;

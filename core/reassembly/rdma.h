@@ -171,4 +171,13 @@ void iwarp_expire(struct rdma *r);
 
 void roce_packet(struct rdma *r, const struct frame *frame);
 
+/* ---- reassembly.c ---- */
+
+/* Count a packet of `captured` bytes, expire what is old, and make room for the bytes. */
+struct rdma *rdma_begin(struct ndx_reassembly *reassembly, uint64_t time_ns, uint32_t captured,
+                        uint32_t original);
+
+/* Process a packet without its link and network headers. */
+void rdma_take(struct rdma *r, const struct frame *frame);
+
 #endif

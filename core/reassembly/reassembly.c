@@ -207,6 +207,34 @@ static void fragment(struct rdma *r, const struct frame *frame)
 	rdma_report(r, NULL, &event);
 }
 
+struct rdma *rdma_begin(struct ndx_reassembly *reassembly, uint64_t time_ns, uint32_t captured,
+                        uint32_t original)
+{
+	struct rdma *r = &reassembly->rdma;
+
+	r->stats.packets++;
+	r->stats.bytes += captured;
+	r->packet_time = time_ns;
+	if (time_ns > r->now)
+		r->now = time_ns;
+	if (captured < original)
+		r->stats.truncated++;
+	expire(r);
+	if (r->mem.held + RESERVE + captured > r->mem.limit)
+		make_room(r, captured);
+	return r;
+}
+
+void rdma_take(struct rdma *r, const struct frame *frame)
+{
+	if (frame->transport == NDX_RDMA_IWARP) {
+		iwarp_packet(r, frame);
+	} else {
+		r->stats.rdma_packets++;
+		roce_packet(r, frame);
+	}
+}
+
 enum ndx_status ndx_reassembly_feed(struct ndx_reassembly *reassembly,
                                     const struct ndx_packet *packet)
 {
@@ -215,25 +243,10 @@ enum ndx_status ndx_reassembly_feed(struct ndx_reassembly *reassembly,
 
 	if (reassembly == NULL || packet == NULL || (packet->bytes == NULL && packet->captured > 0))
 		return fail(NDX_E_INVALID_PARAMETER, 0, "NULL argument");
-	r = &reassembly->rdma;
-	r->stats.packets++;
-	r->stats.bytes += packet->captured;
-	r->packet_time = packet->time_ns;
-	if (packet->time_ns > r->now)
-		r->now = packet->time_ns;
-	if (packet->captured < packet->original)
-		r->stats.truncated++;
-	expire(r);
-	if (r->mem.held + RESERVE + packet->captured > r->mem.limit)
-		make_room(r, packet->captured);
+	r = rdma_begin(reassembly, packet->time_ns, packet->captured, packet->original);
 	switch (link_parse(packet, &frame)) {
 	case LINK_RDMA:
-		if (frame.transport == NDX_RDMA_IWARP) {
-			iwarp_packet(r, &frame);
-		} else {
-			r->stats.rdma_packets++;
-			roce_packet(r, &frame);
-		}
+		rdma_take(r, &frame);
 		break;
 	case LINK_BAD:
 		r->stats.malformed++;

@@ -30,9 +30,9 @@ void receiver_begin(struct ndx_receiver *r)
 /* Count and log a receive that failed. */
 static void on_failure(struct ndx_receiver *r, const struct ndx_result *result)
 {
-	const int at = -(int)result->status;
+	const unsigned at = 0U - (unsigned)result->status;
 
-	if (at <= 0 || at >= NDX_STATS_STATUSES)
+	if (result->status >= 0 || at >= NDX_STATS_STATUSES)
 		return;
 	count_up(&r->counters.errors[at], 1);
 	if (result->status == NDX_E_CANCELED)
@@ -131,18 +131,18 @@ static void call_consumers(struct ndx_receiver *r, const struct ndx_frame *frame
 		if (!c->fn(c->context, frame))
 			count_up(&r->counters.consumer_errors[i], 1);
 	}
-	if (r->pull.ring != NULL)
-		pull_push(&r->pull, frame);
 }
 
-static void deliver(struct ndx_receiver *r, struct slot *slot, const struct ndx_result *result,
-                    uint64_t now_ns)
+/* Give the frame to its consumers. Returns the frame, with its reference, if the frame is to be
+ * queued; NULL otherwise. */
+static const struct ndx_frame *deliver(struct ndx_receiver *r, struct slot *slot,
+                                       const struct ndx_result *result, uint64_t now_ns)
 {
 	const struct ndx_frame *frame;
 
 	if (!fill_frame(r, slot, result, now_ns)) {
 		ndx_frame_release(&slot->frame);
-		return;
+		return NULL;
 	}
 	count_up(&r->counters.gaps[ndxp_stats_bucket((now_ns - r->last_ns) / 1000)], 1);
 	r->last_ns = now_ns;
@@ -153,7 +153,36 @@ static void deliver(struct ndx_receiver *r, struct slot *slot, const struct ndx_
 	count_up(&r->counters.bytes, frame->length);
 	count_up(&r->counters.sizes[ndxp_stats_bucket(frame->length)], 1);
 	call_consumers(r, frame);
+	if (r->pull.ring != NULL)
+		return frame;
 	ndx_frame_release(frame);
+	return NULL;
+}
+
+/* Deliver what came with these results. */
+static void deliver_all(struct ndx_receiver *r, struct slot **slots,
+                        const struct ndx_result *results, size_t count, uint64_t now_ns)
+{
+	const struct ndx_frame *queued[LOOP_BATCH_MAX];
+	const bool consumed = r->attr.consumers[0].fn != NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (slots[i] != NULL)
+			queued[n] = deliver(r, slots[i], &results[i], now_ns);
+		else if (results[i].status != NDX_OK)
+			on_failure(r, &results[i]);
+		if (slots[i] == NULL || queued[n] == NULL)
+			continue;
+		n++;
+		/* A slow consumer of the next frame does not delay this frame. */
+		if (consumed) {
+			pull_push(&r->pull, queued, n);
+			n = 0;
+		}
+	}
+	if (n > 0)
+		pull_push(&r->pull, queued, n);
 }
 
 size_t receiver_poll(struct ndx_receiver *r)
@@ -172,12 +201,7 @@ size_t receiver_poll(struct ndx_receiver *r)
 		count_up(&r->counters.overwritten, verdicts.overwritten);
 	if (verdicts.misplaced > 0)
 		count_up(&r->counters.misplaced, verdicts.misplaced);
-	for (size_t i = 0; i < n; i++) {
-		if (slots[i] != NULL)
-			deliver(r, slots[i], &results[i], now);
-		else if (results[i].status != NDX_OK)
-			on_failure(r, &results[i]);
-	}
+	deliver_all(r, slots, results, n, now);
 	return n;
 }
 

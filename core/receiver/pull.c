@@ -23,13 +23,14 @@ enum ndx_status pull_open(struct pull *p, uint32_t room)
 	return NDX_OK;
 }
 
-void pull_push(struct pull *p, const struct ndx_frame *frame)
+void pull_push(struct pull *p, const struct ndx_frame *const *frames, size_t count)
 {
-	(void)ndx_frame_retain(frame);
 	ndxp_lock_acquire(&p->lock);
-	p->ring[(p->first + p->count) % p->room] = frame;
-	if (p->count++ == 0)
+	for (size_t i = 0; i < count; i++)
+		p->ring[(p->first + p->count + i) % p->room] = frames[i];
+	if (p->count == 0)
 		ndxp_eventfd_set(p->flag);
+	p->count += (uint32_t)count;
 	ndxp_lock_release(&p->lock);
 }
 

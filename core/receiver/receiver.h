@@ -143,7 +143,8 @@ void receiver_dismantle(struct ndx_receiver *r);
 
 /* pull.c */
 enum ndx_status pull_open(struct pull *p, uint32_t room);
-void pull_push(struct pull *p, const struct ndx_frame *frame);
+/* Takes a reference of each frame. At least one frame. */
+void pull_push(struct pull *p, const struct ndx_frame *const *frames, size_t count);
 void pull_end(struct pull *p, bool ended);
 void pull_close(struct pull *p);
 

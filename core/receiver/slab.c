@@ -416,3 +416,66 @@ void ndx_frame_release(const struct ndx_frame *frame)
 	if (last)
 		slab_free(slab);
 }
+
+/* Post the first `count` free slots. The rest of the list has its time in slab_retry(). */
+static void post_first(struct slab *slab, size_t count)
+{
+	while (count > 0) {
+		const size_t some = count < POST_LIST ? count : POST_LIST;
+
+		if (post_list(slab, some) != NDX_OK) {
+			slab->repost_failed++;
+			return;
+		}
+		count -= some;
+	}
+}
+
+/* Free slots of one slab: those of the list's frames up to the first frame of another slab. Returns
+ * the number of frames. */
+static size_t release_some(const struct ndx_frame *const *frames, size_t count, struct slab *slab)
+{
+	size_t freed = 0;
+	size_t n = 0;
+	bool last;
+
+	ndxp_lock_acquire(&slab->lock);
+	for (; n < count; n++) {
+		struct slot *slot = frames[n] != NULL ? slot_of(frames[n]) : NULL;
+
+		if (slot == NULL)
+			continue;
+		if (slot->slab != slab)
+			break;
+		if (__atomic_sub_fetch(&slot->refs, 1, __ATOMIC_ACQ_REL) > 0)
+			continue;
+		slab->held--;
+		if (slot->index >= slab->count) {
+			slot->state = SLOT_FREE;
+			slot->next = slab->spare;
+			slab->spare = slot;
+		} else {
+			set_free(slab, slot);
+			freed++;
+		}
+	}
+	if (slab->qp != NULL)
+		post_first(slab, freed);
+	last = slab->orphan && slab->held == 0;
+	release_lock(slab);
+	if (last)
+		slab_free(slab);
+	return n;
+}
+
+void ndx_frame_release_list(const struct ndx_frame *const *frames, size_t count)
+{
+	if (frames == NULL)
+		return;
+	for (size_t i = 0; i < count;) {
+		if (frames[i] == NULL)
+			i++;
+		else
+			i += release_some(frames + i, count - i, slot_of(frames[i])->slab);
+	}
+}

@@ -55,7 +55,7 @@ static enum ndx_status read_status(const struct ndx_spi_option *o, struct fault_
 {
 	static const char head[] = "NDX_E_";
 
-	for (int i = NDX_E_INVALID_PARAMETER; i >= NDX_E_UNSUCCESSFUL; i--) {
+	for (int i = NDX_E_INVALID_PARAMETER; i >= NDX_E_ACCESS_DENIED; i--) {
 		const char *name = ndx_status_name((enum ndx_status)i);
 
 		if (strcmp(name + sizeof(head) - 1, o->value) == 0) {

@@ -10,6 +10,7 @@
 #define NDX_SPI_COMPLETION_QUEUE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <ndx/spi/provider.h>
@@ -51,6 +52,11 @@ struct ndxp_cq {
 	bool fd_answered;  /* a poll has taken what it was armed for; it stays armed */
 	bool fd_postponed; /* it is due, and the thread that polls may take all of that; atomic */
 	uintptr_t poller;  /* the thread between begin and end of a poll, or 0; atomic */
+	/* The poller's (ndxp_cq_poll_into()): where the next result goes that bypasses the stash.
+	 */
+	struct ndx_result *into;
+	size_t room;            /* entries from there on */
+	size_t given;           /* results before */
 	enum ndx_status failed; /* NDX_OK, or the status of an overrun or device failure */
 	bool assume_solicited;  /* all receives count as solicited: the provider cannot tell */
 	uint64_t asked;         /* entries that no longer fired when solicited ones were armed */
@@ -95,15 +101,13 @@ void ndxp_cq_push_end(struct ndxp_cq *cq, const struct ndxp_cq_entry *entry);
  * each. */
 void ndxp_cq_add(struct ndxp_cq *cq, const struct ndxp_cq_entry *entry);
 
-/* Whether at least `count` results wait. */
-static inline bool ndxp_cq_has(struct ndxp_cq *cq, size_t count)
+/* Whether at least `count` results wait, or were given to the poll under way, whose thread asks.
+ * Another thread may push or take at any moment, so the lock would not make the answer better. */
+static inline bool ndxp_cq_has(const struct ndxp_cq *cq, size_t count)
 {
-	bool has;
-
-	ndxp_lock_acquire(&cq->lock);
-	has = cq->pushed - cq->taken >= count;
-	ndxp_lock_release(&cq->lock);
-	return has;
+	return cq->given + (__atomic_load_n(&cq->pushed, __ATOMIC_RELAXED) -
+	                    __atomic_load_n(&cq->taken, __ATOMIC_RELAXED)) >=
+	       count;
 }
 
 /* Lock held: is the descriptor armed, and has no poll taken what it was armed for? */
@@ -178,6 +182,25 @@ static inline void ndxp_cq_bypassed(struct ndxp_cq *cq, uint64_t results)
  */
 void ndxp_cq_poll_begin(struct ndxp_cq *cq);
 void ndxp_cq_poll_end(struct ndxp_cq *cq);
+
+/*
+ * The same with the consumer's array: until ndxp_cq_poll_take(), ndxp_queue_retire() puts a success
+ * that this thread retires directly into the array, if ndxp_cq_may_bypass() says so. That saves a
+ * copy and two locks for each result. The results of a queue pair keep their order: they are
+ * retired under its lock, and one that went into the stash before keeps the later ones from the
+ * array until it is taken. ndxp_cq_poll_take() adds what the stash has, and returns how many
+ * results there are.
+ */
+void ndxp_cq_poll_into(struct ndxp_cq *cq, struct ndx_result *results, size_t count);
+size_t ndxp_cq_poll_take(struct ndxp_cq *cq);
+
+/* An entry of the array for a success, if this thread polls and the result may bypass the stash;
+ * else NULL. */
+struct ndx_result *ndxp_cq_poll_own(struct ndxp_cq *cq);
+static inline struct ndx_result *ndxp_cq_poll_entry(struct ndxp_cq *cq)
+{
+	return __atomic_load_n(&cq->poller, __ATOMIC_RELAXED) == 0 ? NULL : ndxp_cq_poll_own(cq);
+}
 
 /* For the operation `cq_wake`: set or clear the descriptor, if the consumer has asked for it. */
 void ndxp_cq_wake(struct ndxp_cq *cq, bool up);

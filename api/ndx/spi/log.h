@@ -19,8 +19,9 @@ __attribute__((format(printf, 4, 5))) void ndxp_log(enum ndx_log_level level, co
                                                     int native, const char *fmt, ...) NDXP_SHARED;
 
 /* The function that detects a failure calls this: the text (call, object, address, native cause,
- * next step) becomes ndx_last_error() of this thread and a log record. Returns `status`. The
- * callers above only pass the status on. */
+ * next step) becomes ndx_last_error() of this thread and a log record, of level error, or of level
+ * info if the status is NDX_E_NOT_SUPPORTED. Returns `status`. The callers above only pass the
+ * status on. */
 __attribute__((format(printf, 4, 5))) enum ndx_status
 ndxp_fail(enum ndx_status status, const char *where, int native, const char *fmt, ...) NDXP_SHARED;
 

@@ -261,6 +261,10 @@ enum ndx_spi_proved {
 	NDX_PROVED_NOTHING = 0,
 	NDX_PROVED_SMALL = 1, /**< a packet of a few bytes has arrived */
 	NDX_PROVED_WHOLE = 2, /**< so has a packet of the path MTU */
+	/** Only of `seen`: a write of the peer came, and the own device refused the write, for its
+	 * key or because the own queue pair takes no writes. The answer may get lost, so that the
+	 * peer's device does not know. */
+	NDX_PROVED_REFUSED = 3,
 };
 
 /** What conn_prove has found out so far. */

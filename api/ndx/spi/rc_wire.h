@@ -2,11 +2,12 @@
 /*
  * The messages of ofi:verbs over reliable connections. The provider verbs uses them, too, with a
  * peer on ofi:verbs. Pure functions; everything that comes from a peer passes through the decoders
- * here. The layout is part of docs/providers.md: change both, and the version.
+ * here. The layout is part of docs/design/ofi-verbs.md: change both, and the version.
  */
 #ifndef NDX_SPI_RC_WIRE_H
 #define NDX_SPI_RC_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <ndx/spi/shared.h>
@@ -65,7 +66,8 @@ enum ndxp_rc_first {
 
 struct ndxp_rc_record {
 	uint8_t type;     /* enum ndxp_rc_first */
-	uint16_t depth;   /* depth of the sender's receive queue */
+	uint16_t depth;   /* depth of the receive queue, or most that are held of a shared one */
+	bool shared;      /* the receive queue is shared: `credits` is 0 */
 	uint32_t key;     /* key of the sender's control region, ... */
 	uint64_t address; /* ... and its address */
 	uint32_t credits; /* receives that are posted already */

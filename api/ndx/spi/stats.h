@@ -9,7 +9,7 @@
 /* The index of a status in an array of NDX_STATS_STATUSES counters. */
 static inline unsigned ndxp_status_index(enum ndx_status status)
 {
-	const unsigned index = (unsigned)-(int)status;
+	const unsigned index = 0U - (unsigned)status;
 
 	return index < NDX_STATS_STATUSES ? index : NDX_STATS_STATUSES - 1;
 }

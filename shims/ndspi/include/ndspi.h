@@ -2,8 +2,8 @@
 /**
  * @file
  * The interfaces of NetworkDirect version 2, over NDX. The order of the functions and the
- * identifiers are the binary interface. docs/porting-from-windows.md has the statuses of every call
- * and what differs from Windows.
+ * identifiers are the binary interface. docs/porting-statuses.md has the statuses of every call,
+ * docs/porting-from-windows.md what differs from Windows.
  *
  * Thread safety: any thread may call any function. The Release() of the last reference must not run
  * beside another call on the same object. These calls block: Release() of a connected queue pair,

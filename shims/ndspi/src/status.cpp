@@ -35,6 +35,7 @@ HRESULT hresult_of(ndx_status status)
 		return ND_NOT_SUPPORTED;
 	case NDX_E_NOT_FOUND:
 	case NDX_E_INVALID_ADDRESS:
+	case NDX_E_ACCESS_DENIED: // ND has no such status; Bind documents this one
 		return ND_INVALID_ADDRESS;
 	case NDX_E_INVALID_CONFIG:
 	case NDX_E_ABI_MISMATCH:
