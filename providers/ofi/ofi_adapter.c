@@ -138,6 +138,8 @@ static void init_adapter(struct ofi_adapter *adapter, const struct ndx_spi_adapt
 	adapter->look = (struct ndxp_job){.fn = ofi_ncq_on_look, .arg = adapter};
 	ndxp_list_init(&adapter->asked);
 	ndxp_list_init(&adapter->revokes);
+	ndxp_list_init(&adapter->srqs);
+	adapter->serve = (struct ndxp_job){.fn = ofi_srq_serve_all, .arg = adapter};
 	adapter->revoke_job = (struct ndxp_job){.fn = ofi_revoke_on_job, .arg = adapter};
 	ndxp_table_init(&adapter->keys.by_token, adapter->keys.buckets, OFI_KEY_BUCKETS);
 	adapter->revoke_timer = (struct ndxp_timer){.fn = ofi_revoke_on_timer, .arg = adapter};
@@ -240,7 +242,8 @@ void ofi_adapter_query(struct ndx_spi_adapter *spi, struct ndx_adapter_info *inf
 	info->max_outbound_read_limit = OFI_MAX_READS;
 	info->max_receive_queue_depth = adapter->max_depth;
 	info->max_initiator_queue_depth = adapter->max_depth;
-	info->max_shared_receive_queue_depth = 0;
+	if (backend->capabilities & NDX_CAP_SRQ)
+		info->max_shared_receive_queue_depth = OFI_MAX_DEPTH;
 	info->max_completion_queue_depth = OFI_MAX_CQ_DEPTH;
 	info->max_caller_data = (uint32_t)backend->max_caller_data;
 	info->max_callee_data = (uint32_t)backend->max_callee_data;

@@ -81,6 +81,38 @@ static enum ndx_status parse_option(const struct ndx_spi_option *option, struct 
 	return st;
 }
 
+/* Whether a word is `name` with two letters swapped, or one letter more, less or another. */
+static bool is_nearly(const char *word, const char *name)
+{
+	size_t front = 0;
+	size_t back = 0;
+	const size_t a = strlen(word);
+	const size_t b = strlen(name);
+
+	while (word[front] != '\0' && word[front] == name[front])
+		front++;
+	while (back + front < a && back + front < b && word[a - back - 1] == name[b - back - 1])
+		back++;
+	if (a == b && a == front + back + 2)
+		return word[front] == name[front + 1] && word[front + 1] == name[front];
+	return a <= front + back + 1 && b <= front + back + 1;
+}
+
+static enum ndx_status fail_device(const char *device)
+{
+	const char *near = NULL;
+
+	for (size_t i = 0; i < BACKENDS; i++) {
+		if (is_nearly(device, backends[i]->device))
+			near = backends[i]->device;
+	}
+	return fail(
+		NDX_E_NOT_FOUND, 0,
+		"ofi:%.32s: NDX uses no such provider of libfabric; %s%s%sthere are: tcp, verbs",
+		device, near != NULL ? "did you mean ofi:" : "", near != NULL ? near : "",
+		near != NULL ? "? " : "");
+}
+
 enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_options *out)
 {
 	const char *device = how->device[0] != '\0' ? how->device : backends[0]->device;
@@ -92,10 +124,7 @@ enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_opt
 			out->backend = backends[i];
 	}
 	if (out->backend == NULL)
-		return fail(
-			NDX_E_NOT_FOUND, 0,
-			"ofi:%.32s: NDX uses no such provider of libfabric; there are: tcp, verbs",
-			device);
+		return fail_device(device);
 	for (size_t i = 0; i < how->option_count; i++) {
 		st = parse_option(&how->options[i], out);
 		if (st != NDX_OK)

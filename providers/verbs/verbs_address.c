@@ -83,8 +83,9 @@ enum ndx_status verbs_address_bind(struct verbs_adapter *adapter, void *owner,
 		if (ndxp_sockaddr_port(address) == 0 && (err == EADDRINUSE || err == EADDRNOTAVAIL))
 			st = NDX_E_TOO_MANY_ADDRESSES;
 		(void)rdma_destroy_id(id);
-		return fail(st, err, "rdma_bind_addr to %s: %s", ndxp_sockaddr_text(address, text),
-		            strerror(err));
+		return fail(st, err, "rdma_bind_addr to %s: %s%s",
+		            ndxp_sockaddr_text(address, text), strerror(err),
+		            err == EACCES ? "; a port below 1024 needs CAP_NET_BIND_SERVICE" : "");
 	}
 	*out = id;
 	return NDX_OK;

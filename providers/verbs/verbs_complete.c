@@ -120,6 +120,8 @@ static void report_broken(struct verbs_qp *qp, const struct verbs_req *req,
 {
 	if (qp->killed || qp->conn == NULL)
 		return;
+	if (native == IBV_WC_WR_FLUSH_ERR)
+		qp->conn->refused = true;
 	if (native == IBV_WC_RETRY_EXC_ERR && qp->peer_state == VERBS_PEER_SAID_GOODBYE)
 		qp->peer_closed = true;
 	if (qp->peer_closed) /* none of the peer's data was lost, and the own requests have ended */
@@ -254,9 +256,8 @@ static void control_done(struct verbs_qp *qp, const struct verbs_req *req, const
 	if ((int32_t)(qp->controls_at[which] - q->head) > 0)
 		complete_before(q, qp->controls_at[which]);
 	qp->controls_out &= ~bit;
-	if (qp->conn != NULL && which >= VERBS_PROVE_SMALL && which <= VERBS_PROVE_WHOLE &&
-	    qp->conn->prove_native == IBV_WC_SUCCESS)
-		qp->conn->prove_native = wc->status;
+	if (qp->conn != NULL && qp->conn->control_native == IBV_WC_SUCCESS)
+		qp->conn->control_native = wc->status;
 	if (which == VERBS_CREDIT && qp->ofi != NULL && wc->status == IBV_WC_SUCCESS) {
 		verbs_ofi_tell_credits(qp); /* for receives that were posted after the write */
 		return;

@@ -150,8 +150,9 @@ struct verbs_conn {
 	struct ndxp_timer watchdog; /* checks sends that wait, and a silent peer */
 	uint32_t watched_head;      /* index of the oldest initiator request, ... */
 	uint32_t watched_ms;        /* ... and for how long it has been that */
-	uint32_t silent_ms;
-	uint32_t heard;      /* completed requests of both sides at the last check */
+	uint32_t silent_ms;         /* a probe is under way */
+	uint32_t quiet_ms;          /* no probe is, and nothing has come */
+	uint32_t heard;             /* completed requests of both sides at the last check */
 	uint32_t idle_ms;    /* time without an outstanding request that would report a failure */
 	uint32_t stuck_head; /* software RoCE: the same, for any request, ... */
 	uint32_t stuck_ms;
@@ -166,9 +167,11 @@ struct verbs_conn {
 	bool dead;              /* conn_destroy was called */
 	bool proving;           /* conn_prove was called ... */
 	uint32_t proved;        /* ... and these of its writes have ended well; as controls_done */
+	uint64_t queried_ns;    /* when the proof last queried the state of the queue pair */
 	/* guarded by qp->base.lock: */
-	uint32_t controls_done;          /* bits of enum verbs_control */
-	enum ibv_wc_status prove_native; /* of the first write of the proof that failed */
+	uint32_t controls_done;            /* bits of enum verbs_control */
+	enum ibv_wc_status control_native; /* of the first control request that failed */
+	bool refused; /* the queue pair failed, and no request of its own: one of the peer did */
 };
 
 static inline struct verbs_conn *verbs_conn_of(struct ndx_spi_conn *conn)

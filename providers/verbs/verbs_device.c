@@ -110,8 +110,7 @@ static enum ndx_status choose_port(struct verbs_options *options, struct ibv_con
 	return NDX_OK;
 }
 
-static enum ndx_status fail_no_device(const struct verbs_options *options,
-                                      struct ibv_device **devices, int count)
+static enum ndx_status fail_no_device(const char *device, struct ibv_device **devices, int count)
 {
 	char names[128];
 	size_t used = 0;
@@ -124,11 +123,13 @@ static enum ndx_status fail_no_device(const struct verbs_options *options,
 		used += n > 0 ? (size_t)n : 0;
 	}
 	if (count == 0)
-		return fail(NDX_E_NOT_FOUND, 0,
-		            "verbs: this host has no RDMA device; load the adapter's driver, or "
-		            "\"rdma link add rxe0 type rxe netdev INTERFACE\" for one in software");
-	return fail(NDX_E_NOT_FOUND, 0, "verbs: no RDMA device \"%s\"; there are: %s",
-	            options->device, names);
+		return fail(
+			NDX_E_NOT_FOUND, 0,
+			"verbs%s%s: this host has no RDMA device; load the adapter's driver, or "
+			"\"rdma link add rxe0 type rxe netdev INTERFACE\" for one in software",
+			device[0] != '\0' ? ":" : "", device);
+	return fail(NDX_E_NOT_FOUND, 0, "verbs: no RDMA device \"%s\"; there are: %s", device,
+	            names);
 }
 
 static enum ndx_status open_one(struct verbs_options *options, struct ibv_device *device,
@@ -170,7 +171,7 @@ enum ndx_status verbs_device_open(struct verbs_options *options, struct ibv_cont
 		st = open_one(options, devices[i], out);
 	}
 	if (!tried)
-		st = fail_no_device(options, devices, count);
+		st = fail_no_device(options->device, devices, count);
 	if (devices != NULL)
 		ibv_free_device_list(devices);
 	return st;
@@ -256,6 +257,16 @@ static size_t collect_addresses(const struct search *s, struct sockaddr_storage 
 	return count;
 }
 
+static bool has_devices(void)
+{
+	int count = 0;
+	struct ibv_device **devices = ibv_get_device_list(&count);
+
+	if (devices != NULL)
+		ibv_free_device_list(devices);
+	return count > 0;
+}
+
 /* librdmacm fails with ENODEV where the host has no RDMA device, or no module for one. */
 enum ndx_status verbs_open_cm(const char *device, struct rdma_event_channel **out)
 {
@@ -265,6 +276,8 @@ enum ndx_status verbs_open_cm(const char *device, struct rdma_event_channel **ou
 	if (*out != NULL)
 		return NDX_OK;
 	err = errno;
+	if (err == ENODEV && !has_devices())
+		return fail_no_device(device, NULL, 0);
 	return fail(
 		err == EMFILE || err == ENFILE || err == ENOMEM ? NDX_E_INSUFFICIENT_RESOURCES
 								: NDX_E_DEVICE_NOT_READY,
@@ -469,7 +482,7 @@ static void list_nothing(const struct verbs_options *options, ndx_spi_list_fn *e
 	struct ndx_adapter_entry entry = {.uri = "verbs"};
 
 	ndxp_fail_hold(true); /* a list without devices is no failure */
-	entry.state = fail_no_device(options, NULL, 0);
+	entry.state = fail_no_device(options->device, NULL, 0);
 	ndxp_fail_hold(false);
 	(void)snprintf(entry.hint, sizeof(entry.hint), "%s", ndx_last_error());
 	each(arg, &entry);

@@ -71,6 +71,9 @@ static void break_qp(struct verbs_qp *qp, const struct ibv_async_event *event)
 	ndxp_lock_acquire(&qp->base.lock);
 	if (qp->conn != NULL && !qp->killed) {
 		qp->conn->lost = true;
+		if (event->event_type == IBV_EVENT_QP_ACCESS_ERR ||
+		    event->event_type == IBV_EVENT_QP_REQ_ERR)
+			qp->conn->refused = true;
 		verbs_host(qp->adapter)
 			->report(&qp->conn->spi, NDX_REPORT_ABORT, event->event_type,
 		                 "the device reports that the queue pair has failed");

@@ -271,6 +271,8 @@ const char *verbs_ofi_read_first(struct verbs_conn *conn, struct ndxp_rc_record 
 	/* the peer may write there while this end reads */
 	memcpy(bytes, ofi->area + AT_IN, sizeof(bytes));
 	wrong = ndxp_rc_record_decode(bytes, ofi->first_len, record);
+	if (wrong == NULL && record->shared)
+		wrong = "the peer on ofi:verbs has a shared receive queue, which verbs cannot use";
 	if (wrong == NULL && record->type != NDXP_RC_FIRST_REJECT) {
 		ofi->introduced = true;
 		ofi->key = record->key;

@@ -161,7 +161,8 @@ enum ndx_status verbs_qp_connect_peer(struct ndx_spi_conn *spi,
 		(peer->policy & NDX_PEER_NOT_WRITTEN) != 0 ? 0 : peer->mailbox_rkey;
 	conn->proving = false;
 	conn->proved = 0;
-	conn->prove_native = IBV_WC_SUCCESS;
+	conn->control_native = IBV_WC_SUCCESS;
+	conn->refused = false;
 	memcpy(conn->oob.peer_gid, peer->gid, sizeof(conn->oob.peer_gid));
 	if (peer->mtu < conn->oob.mtu)
 		conn->oob.mtu = peer->mtu;

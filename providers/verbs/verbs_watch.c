@@ -14,6 +14,7 @@
 
 #define WATCH_LEAST 10u
 #define WATCH_MOST 250u
+#define QUIET_PART 4u      /* of keepalive_ms: a peer that is quiet for this part is probed */
 #define NO_PACKET_MS 1000u /* no packet comes in: 15 retries without an answer */
 #define STUCK_MS 3000u     /* a request of few bytes does not end, whatever else comes in; ... */
 #define IDLE_MS 1000u      /* between two checks of an idle queue pair */
@@ -85,6 +86,20 @@ static bool is_unheard(struct verbs_conn *conn, uint32_t ms, uint32_t limit)
 	return conn->silent_ms >= limit;
 }
 
+/* base.lock held: has nothing come from the peer for so long that a probe is due? */
+static bool is_quiet(struct verbs_conn *conn, uint32_t ms, uint32_t limit)
+{
+	const struct verbs_qp *qp = conn->qp;
+	const uint32_t heard = qp->base.initiator.head + qp->base.receive.head;
+
+	if (heard != conn->heard || ndxp_queue_outstanding(&qp->base.initiator) > 0)
+		conn->quiet_ms = 0;
+	else
+		conn->quiet_ms += ms;
+	conn->heard = heard;
+	return conn->quiet_ms >= limit / QUIET_PART;
+}
+
 /* base.lock held: has the peer of an idle connection been silent for too long? If not, probe the
  * peer. */
 static bool is_silent(struct verbs_conn *conn, uint32_t ms)
@@ -103,9 +118,11 @@ static bool is_silent(struct verbs_conn *conn, uint32_t ms)
 		conn->silent_ms = 0;
 	else
 		conn->silent_ms += ms;
-	if (asked == 0)
-		(void)verbs_wr_post_control(conn->qp, VERBS_KEEPALIVE, &conn->qp->noop_write);
-	return conn->silent_ms >= limit;
+	if (asked != 0 || !is_quiet(conn, ms, limit))
+		return conn->silent_ms >= limit;
+	(void)verbs_wr_post_control(conn->qp, VERBS_KEEPALIVE, &conn->qp->noop_write);
+	conn->quiet_ms = 0;
+	return false;
 }
 
 /* ---- software RoCE ---- */
@@ -255,6 +272,7 @@ void verbs_watch_begin(struct verbs_conn *conn)
 {
 	conn->watched_ms = 0;
 	conn->silent_ms = 0;
+	conn->quiet_ms = 0;
 	conn->stuck_ms = 0;
 	conn->no_packet_ms = 0;
 	conn->idle_ms = 0;

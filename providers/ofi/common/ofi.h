@@ -9,8 +9,9 @@
  * polls.
  *
  * Locks, in this order: ofi_cq.poll_lock, ofi_ncq.lock, queue pair, completion queue, the core's
- * leaf locks. "Control thread" in a comment means that only the control thread uses the field or
- * runs the function. The libfabric domain is opened as FI_THREAD_SAFE.
+ * leaf locks; ofi_srq.h has those of shared receive queues. "Control thread" in a comment means
+ * that only the control thread uses the field or runs the function. The libfabric domain is opened
+ * as FI_THREAD_SAFE.
  */
 #ifndef OFI_OFI_H
 #define OFI_OFI_H
@@ -45,6 +46,7 @@
 #include "ofi_netif.h"
 #include "ofi_peer.h"
 #include "ofi_sizes.h"
+#include "ofi_srq.h"
 #include "ofi_wire.h"
 
 #define OFI_API FI_VERSION(1, 17)
@@ -63,6 +65,8 @@ struct ofi_conn;
 enum ndx_status ofi_status_of(int err);
 /* The status for a request that failed with `err`. */
 enum ndx_status ofi_request_status(int err);
+/* EMFILE or ENFILE if too few descriptors are left for a call of libfabric, else 0. */
+int ofi_no_descriptor(void);
 
 /* ---- event queues (ofi_eq.c); control thread ---- */
 
@@ -149,6 +153,9 @@ struct ofi_adapter {
 	uint32_t looks;         /* `look` is queued, or the tick is set for it; atomic */
 	struct ndxp_list asked; /* revokes that have not begun; guarded by asked_lock */
 	struct ndxp_lock asked_lock;
+	struct ndxp_list srqs; /* guarded by srqs_lock */
+	struct ndxp_lock srqs_lock;
+	struct ndxp_job serve; /* serves the queue pairs that wait for shared receives */
 	/* control thread */
 	struct ndxp_list links;
 	struct ndxp_list lingering; /* listeners that were destroyed */
@@ -222,7 +229,8 @@ struct ofi_rx {
 	bool poisoned; /* its memory was deregistered, or must not be written: it cannot receive */
 	bool placed;   /* `place` is its entry in the peer's control region (ofi_sizes.h) */
 	uint32_t place;
-	enum ndx_status verdict; /* NDX_OK, or the status for a message that does not fit */
+	enum ndx_status verdict;   /* NDX_OK, or the status for a message that does not fit */
+	struct ofi_shared *shared; /* of a shared receive queue; NULL: of the queue pair */
 };
 
 /* Acknowledgements of messages (ofi_ack_count.c, ofi_ack.c); counts since the connection began,
@@ -289,6 +297,9 @@ struct ofi_qp {
 	struct ofi_mw *invalidating; /* the window whose end the request at tx_next waits for */
 	struct ndxp_list windows;    /* struct ofi_mw.of_qp; guarded by adapter->regions.lock */
 	struct ofi_verbs_qp verbs;
+	struct ofi_taker taker;
+	bool peer_shared; /* the peer's receives are shared: ask for them (ofi_srq_ask.c) */
+	uint16_t asked;   /* messages for which this end has asked, modulo 2^16 */
 };
 
 static inline struct ofi_qp *ofi_qp_of(struct ndx_spi_qp *spi)
@@ -361,8 +372,12 @@ uint16_t ofi_first_credits(struct ofi_qp *qp);
 /* Send one control message with the credits and acknowledgements that the peer does not know;
  * false: libfabric does not take one now. */
 bool ofi_announce(struct ofi_qp *qp);
+/* The same, if there is a credit that the peer does not know. */
+bool ofi_announce_all(struct ofi_qp *qp);
 /* A receive is no longer with libfabric. */
 void ofi_rx_returned(struct ofi_qp *qp, struct ofi_rx *rx);
+/* A receive has ended: it becomes a result, or goes back to its shared queue. */
+void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, enum ndx_status status, int native);
 /* Why a receive failed, in words. */
 const char *ofi_rx_cause(const struct ofi_rx *rx, enum ndx_status status);
 /* A receive came back without a message. */
@@ -550,6 +565,8 @@ int ofi_link_send_record(struct ofi_link *link, uint8_t type, uint16_t count, st
 void ofi_link_sync(struct ofi_link *link);
 /* The endpoint is connected, and `peer` has the peer's parameters. */
 void ofi_link_opened(struct ofi_link *link);
+/* The cause of a link that ended without a goodbye: what is known of it, which is little. */
+extern const char ofi_link_lost[];
 /* The link has failed: report the failure that belongs to its stage. */
 void ofi_link_break(struct ofi_link *link, int native, const char *cause);
 /* The peer has closed the link without a goodbye. */

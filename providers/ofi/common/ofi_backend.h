@@ -33,9 +33,11 @@ struct ofi_op {
 		OFI_OP_SILENT,
 		OFI_OP_TX,
 		OFI_OP_RX,
+		OFI_OP_SHARED, /* a receive of a shared receive queue */
 		OFI_OP_CTRL,
 		OFI_OP_FIRST, /* a receive of the provider's, for the peer's first message */
 		OFI_OP_PEEK,  /* of ofi:verbs: a read of the number of the peer's receives */
+		OFI_OP_WANT,  /* of ofi:verbs: a receive of the provider's, for a WANT */
 	} kind;
 	uint8_t type; /* OFI_OP_CTRL: type of the control message */
 	void *owner;  /* the queue pair, or the link */
@@ -48,13 +50,13 @@ struct ofi_verbs_qp {
 	struct fid_mr *bounce; /* the buffers of inline requests */
 	uint8_t *area;         /* the control region of the link; NULL: there is no link */
 	void *desc;            /* ... and libfabric's descriptor of it */
-	uint32_t announced;    /* receives announced to the peer in all */
 	uint32_t arrived;      /* messages received in all */
 	uint32_t used;         /* messages sent in all */
 	bool leaving;          /* the peer has said goodbye, and takes no request that waits here */
 	bool gone;             /* the peer has closed after its goodbye: nothing is submitted */
 	bool peer_is_verbs;
-	bool peeking; /* the number of the peer's receives is being read */
+	bool peeking;     /* the number of the peer's receives is being read */
+	bool awaits_want; /* the receive for the peer's next WANT is posted */
 };
 
 /* How far this end has got in asking a peer on verbs, which has disconnected, for a sign of life.
@@ -72,6 +74,7 @@ struct ofi_verbs_link {
 	struct ofi_op ping_op;
 	struct ofi_op hello_op;
 	struct ofi_op peek_op;
+	struct ofi_op want_op;
 	uint32_t watch_ms;
 	uint32_t seen_head;  /* index of the oldest request at the last check, ... */
 	uint32_t silent_ms;  /* ... and for how long it has been that */
@@ -184,10 +187,20 @@ struct ofi_backend {
 	void (*peeked)(struct ofi_qp *qp);
 	/* Tell the peer of `fresh` new receives: 0 or an errno. */
 	int (*send_credits)(struct ofi_qp *qp, uint32_t fresh);
+	/* Tell the peer, whose receive queue is shared, how many messages wait: 0 or an errno. */
+	int (*send_want)(struct ofi_qp *qp, uint16_t count);
+	/* Messages that this end has sent since the connection began, modulo 2^16. */
+	uint16_t (*count_sent)(const struct ofi_qp *qp);
 
 	/* ---- completions; the ncq's lock held, the queue pair's not ---- */
 
 	void (*received)(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e);
+	/* The same for a receive of a shared receive queue; NULL without those. */
+	void (*received_shared)(struct ofi_qp *qp, struct ofi_rx *rx,
+	                        const struct fi_cq_data_entry *e);
+	/* The same for the receive of a WANT, and the failure of that receive; may be NULL. */
+	void (*wanted)(struct ofi_qp *qp, const struct fi_cq_data_entry *e);
+	void (*want_failed)(struct ofi_qp *qp, int err);
 	/* The peer's first message; may be NULL. */
 	void (*first)(struct ofi_link *link, const struct fi_cq_data_entry *e);
 	/* An errno for ofi_request_status(). */

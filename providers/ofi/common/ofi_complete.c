@@ -25,6 +25,15 @@ static void peeked(struct ofi_link *link)
 	ndxp_lock_release(&qp->base.lock);
 }
 
+/* The queue pair of an OFI_OP_WANT. NULL: it has left the link, and may be gone. The device returns
+ * the receive only when the endpoint is shut down, which may be later. */
+static struct ofi_qp *qp_of_want(const struct ofi_op *op)
+{
+	const struct ofi_link *link = op->owner;
+
+	return link->qp;
+}
+
 static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_entry *e)
 {
 	struct ofi_op *op = e->op_context;
@@ -47,6 +56,18 @@ static void dispatch_completion(struct ofi_ncq *ncq, const struct fi_cq_data_ent
 		qp = op->owner;
 		note_sign_of_life(qp);
 		ofi_backend_of(qp)->received(qp, container_of(op, struct ofi_rx, op), e);
+		break;
+	case OFI_OP_SHARED:
+		qp = op->owner;
+		note_sign_of_life(qp);
+		ofi_backend_of(qp)->received_shared(qp, container_of(op, struct ofi_rx, op), e);
+		break;
+	case OFI_OP_WANT:
+		qp = qp_of_want(op);
+		if (qp == NULL)
+			break;
+		note_sign_of_life(qp);
+		ofi_backend_of(qp)->wanted(qp, e);
 		break;
 	case OFI_OP_FIRST:
 		ncq->adapter->backend->first(op->owner, e);
@@ -79,9 +100,18 @@ static void dispatch_error(const struct ofi_ncq *ncq, const struct fi_cq_err_ent
 		ndxp_lock_release(&qp->base.lock);
 		break;
 	case OFI_OP_RX:
+	case OFI_OP_SHARED:
 		qp = op->owner;
 		ndxp_lock_acquire(&qp->base.lock);
 		ofi_rx_failed(qp, container_of(op, struct ofi_rx, op), err);
+		ndxp_lock_release(&qp->base.lock);
+		break;
+	case OFI_OP_WANT:
+		qp = qp_of_want(op);
+		if (qp == NULL)
+			break;
+		ndxp_lock_acquire(&qp->base.lock);
+		ofi_backend_of(qp)->want_failed(qp, err);
 		ndxp_lock_release(&qp->base.lock);
 		break;
 	case OFI_OP_CTRL:
@@ -117,7 +147,8 @@ static bool is_receive(const struct fi_cq_data_entry *e)
 {
 	const struct ofi_op *op = e->op_context;
 
-	return op != NULL && op->kind == OFI_OP_RX;
+	return op != NULL &&
+	       (op->kind == OFI_OP_RX || op->kind == OFI_OP_SHARED || op->kind == OFI_OP_WANT);
 }
 
 /* A failure stays in the queue until all held receives are passed on. */
@@ -158,8 +189,14 @@ static ssize_t read_software(struct ofi_ncq *ncq)
 	held.count = 0;
 	n = read_some(&held);
 	for (unsigned i = 0; i < held.count; i++) {
-		struct ofi_qp *qp = ((struct ofi_op *)held.entries[i].op_context)->owner;
+		const struct ofi_op *op = held.entries[i].op_context;
+		struct ofi_qp *qp = op->owner;
 
+		if (op->kind == OFI_OP_WANT) {
+			qp = qp_of_want(op);
+			if (qp == NULL)
+				continue;
+		}
 		ndxp_reorder_await(&qp->base, oldest_submitted, read_some, &held);
 		dispatch_completion(ncq, &held.entries[i]);
 	}

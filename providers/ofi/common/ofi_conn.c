@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connecting, both sides, until the connection is established or the attempt has failed. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
@@ -123,6 +125,16 @@ enum ndx_status ofi_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *a
 	return NDX_OK;
 }
 
+/* A peer on verbs gives its device messages without a credit, and asks for none. */
+static const char no_srq_text[] = "the peer is on verbs, which cannot talk to a queue pair of "
+				  "ofi:verbs with a shared receive "
+				  "queue; use one of both at both ends";
+
+static bool shares_with_verbs(const struct ndx_spi_conn *spi, const struct ofi_cm *peer)
+{
+	return peer->is_verbs && ofi_qp_of(spi->qp)->taker.srq != NULL;
+}
+
 /* ---- active side ---- */
 
 /* The source address; NULL: the kernel chooses. */
@@ -156,24 +168,44 @@ static void read_local_address(struct ofi_conn *conn)
 		conn->spi.local = local;
 }
 
-static enum ndx_status fail_connect(const struct ofi_conn *conn, int err)
+/* What the kernel means by EINVAL; NULL: nothing that is known. */
+static const char *why_unreachable(const struct sockaddr_storage *to,
+                                   const struct sockaddr_storage *source)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)to;
+
+	if (to->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) &&
+	    v6->sin6_scope_id == 0)
+		return "; a link-local address needs %INTERFACE, as fe80::1%eth0";
+	if (source != NULL && ndxp_sockaddr_is_loopback(source) && !ndxp_sockaddr_is_loopback(to))
+		return "; an adapter of the loopback, as with iface=lo, reaches this host only";
+	return NULL;
+}
+
+static enum ndx_status fail_connect(const struct ofi_conn *conn,
+                                    const struct sockaddr_storage *source, int err)
 {
 	char text[NDXP_SOCKADDR_TEXT];
+	const char *hint;
 	enum ndx_status st = ofi_status_of(err);
 
 	if (err == EADDRNOTAVAIL || err == EADDRINUSE)
 		st = conn->bound.ss_family != AF_UNSPEC ? NDX_E_ADDRESS_ALREADY_EXISTS
 		                                        : NDX_E_TOO_MANY_ADDRESSES;
-	if (st == NDX_E_UNSUCCESSFUL)
+	hint = err == EINVAL ? why_unreachable(&conn->spi.peer, source) : NULL;
+	if (hint != NULL)
+		st = NDX_E_INVALID_ADDRESS;
+	else if (st == NDX_E_UNSUCCESSFUL)
 		st = NDX_E_CONNECTION_ABORTED;
-	return fail(st, err, "fi_connect to %s: %s", ndxp_sockaddr_text(&conn->spi.peer, text),
-	            fi_strerror(err));
+	return fail(st, err, "fi_connect to %s: %s%s", ndxp_sockaddr_text(&conn->spi.peer, text),
+	            fi_strerror(err), hint != NULL ? hint : "");
 }
 
 enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr *destination,
                                  socklen_t len, const struct ndx_spi_params *params)
 {
 	struct ofi_conn *conn = ofi_conn_of(spi);
+	const struct sockaddr_storage *source;
 	struct sockaddr_storage to;
 	struct ofi_cm own = {0};
 	uint8_t bytes[OFI_CM_SIZE];
@@ -187,7 +219,8 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 	if (st != NDX_OK)
 		return st;
 	spi->peer = to;
-	info = ofi_dup_info(conn->adapter->info, choose_source(conn, &to), &to);
+	source = choose_source(conn, &to);
+	info = ofi_dup_info(conn->adapter->info, source, &to);
 	if (info == NULL)
 		return fail(NDX_E_NO_MEMORY, ENOMEM, "no memory to connect");
 	copy_params(&own, OFI_CM_CONNECT, params);
@@ -200,7 +233,7 @@ enum ndx_status ofi_conn_connect(struct ndx_spi_conn *spi, const struct sockaddr
 	if (err != 0) {
 		ofi_link_close(conn->link, true);
 		conn->link = NULL;
-		return fail_connect(conn, err);
+		return fail_connect(conn, source, err);
 	}
 	return NDX_OK;
 }
@@ -259,6 +292,10 @@ enum ndx_status ofi_conn_accept(struct ndx_spi_conn *spi, const struct ndx_spi_p
 	int err;
 
 	copy_params(&own, OFI_CM_ACCEPT, params);
+	if (shares_with_verbs(spi, &request->peer)) {
+		st = fail(NDX_E_NOT_SUPPORTED, 0, "%s", no_srq_text);
+		goto drop;
+	}
 	st = ofi_link_create(conn, qp, request->info, &request->peer, &conn->link, &own);
 	if (st != NDX_OK)
 		goto drop;
@@ -356,6 +393,13 @@ static void on_answer(struct ofi_link *link, const struct ofi_cm_event *event)
 		ofi_link_break(link, 0, wrong);
 		return;
 	}
+	if (shares_with_verbs(&conn->spi, &link->peer)) {
+		link->stage = OFI_LINK_OVER;
+		link->lost = true;
+		ofi_host(link->adapter)->report(&conn->spi, 0, 0, no_srq_text);
+		ofi_host(link->adapter)->connected(&conn->spi, NDX_E_NOT_SUPPORTED, 0, NULL);
+		return;
+	}
 	ofi_prove_seen(conn, NDX_PROVED_SMALL);
 	read_local_address(conn);
 	link->known = true;
@@ -373,14 +417,18 @@ static bool is_taken_back(const struct ofi_link *link, const struct ofi_cm_event
 	       event->native == link->adapter->backend->taken_back;
 }
 
-/* Every NDX sends data with a refusal, so a refusal without data is not NDX's. */
+/* Every NDX sends data with a refusal, so a refusal without data is not NDX's; NULL: `refusal` is
+ * such. NDX's own refusals of another user have no words of a program, and never meet root. */
 static const char *why_refused(const struct ofi_link *link, const struct ofi_cm_event *event,
-                               bool said)
+                               const struct ofi_cm *refusal)
 {
-	if (said && ofi_peer_is_another_users(link->adapter, &link->conn->spi.peer))
+	if (refusal != NULL && refusal->private_len > 0)
+		return "the peer's program refused";
+	if (refusal != NULL && geteuid() != 0 &&
+	    ofi_peer_is_another_users(link->adapter, &link->conn->spi.peer))
 		return "the peer refused; it runs as another user, and allows only its own user "
 		       "and root unless its URI has peers=any";
-	if (said)
+	if (refusal != NULL)
 		return "the peer refused";
 	if (is_taken_back(link, event))
 		return "the peer took its answer back";
@@ -402,7 +450,8 @@ static void on_refused(struct ofi_link *link, const struct ofi_cm_event *event)
 	link->stage = OFI_LINK_OVER;
 	link->lost = true;
 	ofi_host(link->adapter)
-		->report(&link->conn->spi, 0, event->err, why_refused(link, event, said));
+		->report(&link->conn->spi, 0, event->err,
+	                 why_refused(link, event, said ? &refusal : NULL));
 	ofi_host(link->adapter)
 		->connected(&link->conn->spi, NDX_E_CONNECTION_REFUSED, event->err,
 	                    said ? &params : NULL);

@@ -91,16 +91,16 @@ static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, siz
 	size_t got;
 
 	if (alone) {
-		ndxp_cq_poll_begin(&cq->base);
+		ndxp_cq_poll_into(&cq->base, results, count);
 		if (cq->sweep >= 0)
 			poll_ready(cq, count);
 		else
 			poll_all(cq, count);
-	}
-	got = ndxp_cq_take(&cq->base, results, count);
-	if (alone) {
+		got = ndxp_cq_poll_take(&cq->base);
 		ndxp_cq_poll_end(&cq->base);
 		ndxp_lock_release(&cq->poll_lock);
+	} else {
+		got = ndxp_cq_take(&cq->base, results, count);
 	}
 	if (got == 0)
 		ofi_cq_clear_fd(cq);

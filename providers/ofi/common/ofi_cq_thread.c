@@ -52,7 +52,8 @@ static struct ofi_use look_back(struct ofi_ncq *ncq)
 		const struct ndxp_cq *cq = &container_of(n, struct ofi_tie, of_ncq)->cq->base;
 
 		now.polls += __atomic_load_n(&cq->polls, __ATOMIC_RELAXED);
-		now.results += (uint32_t)__atomic_load_n(&cq->taken, __ATOMIC_RELAXED);
+		now.results += (uint32_t)__atomic_load_n(&cq->taken, __ATOMIC_RELAXED) +
+		               (uint32_t)__atomic_load_n(&cq->direct, __ATOMIC_RELAXED);
 	}
 	ncq->seen = now;
 	return (struct ofi_use){now.polls - before.polls, now.results - before.results};

@@ -75,6 +75,19 @@ bool ofi_announce(struct ofi_qp *qp)
 	return true;
 }
 
+bool ofi_announce_all(struct ofi_qp *qp)
+{
+	return count_unannounced(qp) == 0 || ofi_announce(qp);
+}
+
+/* The peer may be waiting for the credit, and this end's consumer for the peer: if libfabric has no
+ * memory, the timer tries again. */
+static void announce(struct ofi_qp *qp)
+{
+	if (!ofi_announce(qp))
+		ofi_submit_later(qp);
+}
+
 /* Does the consumer sleep, or are only native queues with completions polled? Then no poll would
  * send the credits soon. */
 static bool must_announce_now(struct ndx_cq *handle)
@@ -95,7 +108,7 @@ void ofi_send_credits(struct ofi_qp *qp)
 	    must_announce_now(attr->receive_cq) || must_announce_now(attr->initiator_cq)) {
 		/* the thread that reads acknowledges when nothing is left to read */
 		if (credits_are_due(qp))
-			(void)ofi_announce(qp);
+			announce(qp);
 		return;
 	}
 	/* A consumer that polls will probably send, and a send carries credits at no cost.
@@ -122,10 +135,13 @@ void ofi_post_receives(struct ofi_qp *qp)
 		struct ofi_rx *rx = ofi_rx_at(qp, qp->rx_next);
 
 		if (!rx->base.done) {
-			/* libfabric's queue is full: go on when a receive completes */
+			/* libfabric's queue is full: go on when a receive completes, or, if there
+			 * is none, by the timer */
 			rx->native = true;
 			if (post_receive(qp, rx) != 0) {
 				rx->native = false;
+				if (qp->rx_native == 0)
+					ofi_submit_later(qp);
 				break;
 			}
 			qp->rx_native++;
@@ -161,7 +177,7 @@ void ofi_send_pending_credits(struct ofi_ncq *ncq)
 	       (qp = next_credit_pending(ncq)) != NULL) {
 		ndxp_lock_acquire(&qp->base.lock);
 		if (is_due(qp))
-			(void)ofi_announce(qp);
+			announce(qp);
 		ndxp_lock_release(&qp->base.lock);
 	}
 }

@@ -45,6 +45,22 @@ static void take_late_acknowledgement(struct ofi_link *link, uint16_t arrived)
 	ndxp_lock_release(&qp->base.lock);
 }
 
+/* Messages of the peer wait for receives of a shared receive queue. */
+static const char *take_want(struct ofi_link *link, uint16_t count)
+{
+	struct ofi_qp *qp = link->qp;
+	const char *wrong;
+
+	if (qp == NULL)
+		return NULL;
+	if (count > link->peer.initiator_depth)
+		return "WANT for more messages than the peer's initiator queue holds";
+	ndxp_lock_acquire(&qp->base.lock);
+	wrong = ofi_srq_want(qp, count);
+	ndxp_lock_release(&qp->base.lock);
+	return wrong;
+}
+
 static const char *take_ready(struct ofi_link *link)
 {
 	if (link->stage != OFI_LINK_ACCEPTING)
@@ -110,7 +126,7 @@ static bool owes_answer(const struct ofi_link *link, uint8_t type)
 static const char *note_answer(struct ofi_link *link, uint8_t type, int err)
 {
 	if (err != 0)
-		return "the link was lost";
+		return ofi_link_lost;
 	link->answering |= UINT32_C(1) << type;
 	return NULL;
 }
@@ -268,6 +284,8 @@ const char *ofi_ctrl_handle(struct ofi_link *link, const struct ofi_ctrl *ctrl)
 		return take_ping(link);
 	case OFI_CTRL_PONG:
 		return take_pong(link);
+	case OFI_CTRL_WANT:
+		return take_want(link, ctrl->count);
 	case OFI_CTRL_SIZE:
 	case OFI_CTRL_TOO_LONG:
 		return take_length(link, ctrl);
@@ -324,7 +342,7 @@ void ofi_ctrl_done(struct ofi_link *link, uint8_t type, int err)
 	if (link->ctrl_out > 0)
 		link->ctrl_out--;
 	if (err != 0) {
-		ofi_link_break(link, err, "the link was lost");
+		ofi_link_break(link, err, ofi_link_lost);
 		return;
 	}
 	link->signs_of_life++;

@@ -112,6 +112,9 @@ static void attach_qp(struct ofi_link *link, struct ofi_qp *qp, struct ofi_cm *o
 	qp->invalidating = NULL;
 	qp->written = 0;
 	qp->written_parts = 0;
+	qp->peer_shared = false;
+	qp->asked = 0;
+	qp->taker.wanted = 0;
 	ofi_sizes_begin(qp, link);
 	if (link->adapter->backend->attached != NULL)
 		link->adapter->backend->attached(link);
@@ -188,6 +191,7 @@ enum ndx_status ofi_link_create(struct ofi_conn *conn, struct ofi_qp *qp, struct
 	own->key = link->key;
 	own->address = (uintptr_t)link->area;
 	own->depth = (uint16_t)qp->base.receive.depth;
+	own->shared = qp->taker.srq != NULL;
 	own->initiator_depth = (uint16_t)qp->base.initiator.depth;
 	*out = link;
 	return NDX_OK;
@@ -307,7 +311,9 @@ static void cancel_rest(struct ofi_qp *qp, bool keep)
 	ofi_sizes_end(qp);
 	ofi_cancel_waiting(qp);
 	ndxp_queue_cancel(&qp->base.initiator, NDX_E_CANCELED);
-	if (keep) {
+	if (qp->taker.srq != NULL) {
+		ofi_srq_return_all(qp);
+	} else if (keep) {
 		for (uint32_t i = rx->head; i != rx->tail; i++)
 			ofi_rx_at(qp, i)->native = false;
 		qp->rx_next = rx->head;

@@ -104,7 +104,7 @@ void ofi_link_sync(struct ofi_link *link)
 	err = ofi_link_send_record(link, OFI_CTRL_SYNC, count, &link->sync_op, OFI_AREA_TOKENS,
 	                           &record);
 	if (err != 0)
-		ofi_link_break(link, err, "the link was lost");
+		ofi_link_break(link, err, ofi_link_lost);
 }
 
 void ofi_link_opened(struct ofi_link *link)
@@ -121,6 +121,7 @@ void ofi_link_opened(struct ofi_link *link)
 	qp->peer_key = link->peer.key;
 	qp->peer_address = link->peer.address;
 	qp->peer_depth = link->peer.depth;
+	qp->peer_shared = link->peer.shared;
 	qp->credits = link->peer.credits;
 	ofi_acks_open(qp, link->peer.initiator_depth);
 	ofi_sizes_open(qp, link);
@@ -152,5 +153,5 @@ void ofi_link_go_up(struct ofi_link *link)
 
 void ofi_link_cut(struct ofi_link *link)
 {
-	ofi_link_break(link, 0, "the peer closed the link without a goodbye");
+	ofi_link_break(link, 0, ofi_link_lost);
 }

@@ -2,6 +2,7 @@
 /* Event queues for connection management: one of the adapter, and one of each listener. */
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 
 #include <ndx/spi/log.h>
 #include "ofi.h"
@@ -73,6 +74,26 @@ static bool has_more(const struct ofi_eq *eq)
 	return eq->adapter->backend->skips_events && poll(&in, 1, 0) > 0;
 }
 
+static void log_throttled(const struct ofi_eq *eq)
+{
+	const char *device = eq->adapter->backend->device;
+	const int none = ofi_no_descriptor();
+
+	if (none != 0) {
+		/* libfabric keeps the failure of accept() to itself, and tries again */
+		log_warn(none,
+		         "%s: no connection is accepted at the moment: %s; see ulimit -n; the "
+		         "peers that wait go on when a descriptor is free",
+		         device, strerror(none));
+		return;
+	}
+	log_warn(0,
+	         "%s: libfabric's event queue keeps waking the control thread without an event; "
+	         "reading it every %u ms for now; see ulimit -n, and which hosts connect to the "
+	         "listening ports",
+	         device, THROTTLE_MS);
+}
+
 static void read_events(struct ofi_eq *eq)
 {
 	bool any = false;
@@ -106,11 +127,7 @@ static void read_events(struct ofi_eq *eq)
 	/* A socket that stays readable, or no free descriptor for a connection that waits: no
 	 * reason to use up a processor. */
 	if (!eq->throttled)
-		log_warn(0,
-		         "%s: libfabric's event queue keeps waking the control thread without an "
-		         "event; reading it every %u ms for now; see ulimit -n, and which hosts "
-		         "connect to the listening ports",
-		         eq->adapter->backend->device, THROTTLE_MS);
+		log_throttled(eq);
 	eq->throttled = true;
 	ndxp_timer_set(eq->adapter->spi.loop, &eq->retry, THROTTLE_MS);
 }

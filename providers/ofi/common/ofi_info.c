@@ -58,6 +58,15 @@ static void name_interfaces(const struct ifaddrs *all, char *text, size_t size)
 	}
 }
 
+/* The address as in a URI: without the port, which says nothing here. */
+static const char *host_text(const struct sockaddr_storage *address, char text[NDXP_SOCKADDR_TEXT])
+{
+	if (getnameinfo((const struct sockaddr *)address, ndxp_sockaddr_len(address), text,
+	                NDXP_SOCKADDR_TEXT, NULL, 0, NI_NUMERICHOST) != 0)
+		(void)snprintf(text, NDXP_SOCKADDR_TEXT, "(unknown)");
+	return text;
+}
+
 static enum ndx_status fail_addresses(const struct ofi_options *options, const struct ifaddrs *all)
 {
 	char text[NDXP_SOCKADDR_TEXT];
@@ -65,8 +74,9 @@ static enum ndx_status fail_addresses(const struct ofi_options *options, const s
 
 	name_interfaces(all, names, sizeof(names));
 	if (options->address.ss_family != AF_UNSPEC)
-		return fail(NDX_E_NOT_FOUND, 0, "ofi: no interface that is up has address %s",
-		            ndxp_sockaddr_text(&options->address, text));
+		return fail(NDX_E_NOT_FOUND, 0,
+		            "ofi: no interface that is up has address %s; the interfaces are: %s",
+		            host_text(&options->address, text), names);
 	if (options->iface[0] != '\0' && if_nametoindex(options->iface) == 0)
 		return fail(NDX_E_NOT_FOUND, 0, "ofi: no network interface \"%s\"; there are: %s",
 		            options->iface, names);

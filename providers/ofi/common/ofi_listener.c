@@ -321,16 +321,40 @@ enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct soc
 	return st;
 }
 
-static enum ndx_status fail_listen(const struct ofi_listener *listener, const char *call, int err)
+/* libfabric's tcp provider reports each failure of socket() as EIO; the usual cause is that this
+ * process has no descriptor left. */
+static int better_errno(int err)
 {
+	const int none = err == EIO ? ofi_no_descriptor() : 0;
+
+	return none != 0 ? none : err;
+}
+
+static const char *listen_hint(int err)
+{
+	switch (err) {
+	case EACCES:
+		return "; a port below 1024 needs CAP_NET_BIND_SERVICE";
+	case EMFILE:
+	case ENFILE:
+		return "; see ulimit -n";
+	default:
+		return "";
+	}
+}
+
+static enum ndx_status fail_listen(const struct ofi_listener *listener, const char *call,
+                                   int reported)
+{
+	const int err = better_errno(reported);
 	enum ndx_status st = ofi_status_of(err);
 	char text[NDXP_SOCKADDR_TEXT];
 
 	if (ndxp_sockaddr_port(&listener->bound) == 0 &&
 	    (err == EADDRINUSE || err == EADDRNOTAVAIL))
 		st = NDX_E_TOO_MANY_ADDRESSES;
-	return fail(st, err, "%s at %s: %s", call, ndxp_sockaddr_text(&listener->bound, text),
-	            fi_strerror(err));
+	return fail(st, err, "%s at %s: %s%s", call, ndxp_sockaddr_text(&listener->bound, text),
+	            fi_strerror(err), listen_hint(err));
 }
 
 static enum ndx_status open_pep(struct ofi_listener *listener, struct fi_info *info)

@@ -7,6 +7,7 @@
 #include <ndx/spi/log.h>
 #include <ndx/spi/post.h>
 #include "ofi.h"
+#include "ofi_receive.h"
 
 static struct ofi_qp *of_handle(struct ndx_qp *qp)
 {
@@ -14,12 +15,6 @@ static struct ofi_qp *of_handle(struct ndx_qp *qp)
 }
 
 /* ---- requests ---- */
-
-/* libfabric's descriptor for the memory, if the back end has native keys. */
-static void *desc_of(const struct ofi_qp *qp, uint32_t token)
-{
-	return ofi_backend_of(qp)->native_keys ? ofi_mr_desc(&qp->adapter->regions, token) : NULL;
-}
 
 /* Copy inline data into the slot's own buffer. */
 static void copy_inline(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge,
@@ -63,7 +58,7 @@ static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *
 		if (!ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
 		                   sge[i].token, right))
 			tx->verdict = NDX_E_ACCESS_VIOLATION;
-		tx->desc[tx->iov_count] = desc_of(qp, sge[i].token);
+		tx->desc[tx->iov_count] = ofi_desc_of(qp, sge[i].token);
 		tx->tokens[tx->iov_count] = sge[i].token;
 		tx->iov[tx->iov_count++] = (struct iovec){.iov_base = ndxp_sge_memory(&sge[i]),
 		                                          .iov_len = sge[i].length};
@@ -145,30 +140,6 @@ static enum ndx_status qp_post_list(struct ndx_qp *handle, const struct ndx_requ
 	return st == NDX_PENDING ? NDX_OK : st;
 }
 
-/* Copy a receive; false: it names memory that it must not write. */
-static bool fill_receive(struct ofi_qp *qp, struct ofi_rx *rx, const struct ndx_sge *sge,
-                         size_t count)
-{
-	bool ok = true;
-
-	rx->native = false;
-	rx->poisoned = false;
-	rx->placed = false;
-	rx->verdict = NDX_OK;
-	rx->iov_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (sge[i].length == 0)
-			continue;
-		ok = ok && ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
-		                         sge[i].token, OFI_RIGHT_RECEIVE);
-		rx->desc[rx->iov_count] = desc_of(qp, sge[i].token);
-		rx->tokens[rx->iov_count] = sge[i].token;
-		rx->iov[rx->iov_count++] = (struct iovec){.iov_base = ndxp_sge_memory(&sge[i]),
-		                                          .iov_len = sge[i].length};
-	}
-	return ok;
-}
-
 /* The receive names memory that it must not write. If the peer can be told, the receive fails when
  * a message comes for it. */
 static void reject_receive(struct ofi_qp *qp, struct ndxp_req *req)
@@ -198,7 +169,7 @@ static enum ndx_status receive_one(struct ofi_qp *qp, void *context, const struc
 	enum ndx_status st;
 
 	st = ndxp_admit_receive(&qp->base, context, sge, count, &length, &req);
-	if (st == NDX_OK && !fill_receive(qp, (struct ofi_rx *)(void *)req, sge, count))
+	if (st == NDX_OK && !ofi_rx_fill(qp, (struct ofi_rx *)(void *)req, sge, count))
 		reject_receive(qp, req);
 	return st;
 }
@@ -277,7 +248,8 @@ static void init_records(struct ofi_qp *qp)
 		ofi_tx_at(qp, i)->op = (struct ofi_op){.kind = OFI_OP_TX, .owner = qp};
 	q = &qp->base.receive;
 	for (uint32_t i = 0; i <= q->mask; i++)
-		ofi_rx_at(qp, i)->op = (struct ofi_op){.kind = OFI_OP_RX, .owner = qp};
+		ofi_rx_at(qp, i)->op = (struct ofi_op){
+			.kind = qp->taker.srq != NULL ? OFI_OP_SHARED : OFI_OP_RX, .owner = qp};
 }
 
 /* One buffer for each entry of the ring, which may have more entries than the depth. */
@@ -317,9 +289,13 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	                  qp->adapter->max_transfer, sizeof(struct ofi_tx), sizeof(struct ofi_rx));
 	if (st != NDX_OK)
 		goto free_qp;
-	st = make_bounce(qp);
+	if (attr->srq != NULL)
+		st = ofi_srq_join(qp);
 	if (st != NDX_OK)
 		goto fini_base;
+	st = make_bounce(qp);
+	if (st != NDX_OK)
+		goto leave_srq;
 	qp->base.post = post_request;
 	init_records(qp);
 	ndxp_list_init(&qp->credit_node);
@@ -333,6 +309,8 @@ enum ndx_status ofi_qp_create(struct ndx_spi_adapter *adapter, const struct ndx_
 	*out = &qp->base.spi;
 	return NDX_OK;
 
+leave_srq:
+	ofi_srq_leave(qp);
 fini_base:
 	ndxp_qp_fini(&qp->base);
 free_qp:
@@ -349,6 +327,7 @@ void ofi_qp_destroy(struct ndx_spi_qp *spi)
 	ndxp_lock_release(&qp->adapter->qps_lock);
 	ofi_qp_cancel(spi);
 	ofi_mw_leave_qp(qp);
+	ofi_srq_leave(qp);
 	ndxp_qp_fini(&qp->base);
 	if (qp->verbs.bounce != NULL)
 		(void)fi_close(&qp->verbs.bounce->fid);

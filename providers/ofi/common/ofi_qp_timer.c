@@ -29,7 +29,8 @@ void ofi_rnr_begin(struct ofi_qp *qp)
 		return;
 	ndxp_qp_rnr_begin(&qp->base);
 	if (!qp->timer_set)
-		ofi_await_credits(qp, qp->base.spi.attr.no_receive_timeout_ms);
+		ofi_await_credits(qp, qp->peer_shared ? NDX_INFINITE
+		                                      : qp->base.spi.attr.no_receive_timeout_ms);
 }
 
 void ofi_submit_later(struct ofi_qp *qp)

@@ -10,10 +10,18 @@ void ofi_rx_returned(struct ofi_qp *qp, struct ofi_rx *rx)
 		qp->rx_credited--;
 }
 
+void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, enum ndx_status status, int native)
+{
+	if (rx->shared != NULL)
+		ofi_srq_done(qp, rx, status, native);
+	else
+		ndxp_req_done(&qp->base.receive, &rx->base, status, native);
+}
+
 const char *ofi_rx_cause(const struct ofi_rx *rx, enum ndx_status status)
 {
 	if (status == NDX_E_CANCELED)
-		return "the link was lost";
+		return ofi_link_lost;
 	if (status == NDX_E_BUFFER_OVERFLOW)
 		return "a message was longer than its receive";
 	if (status == NDX_E_ACCESS_VIOLATION && rx->poisoned)
@@ -45,5 +53,5 @@ void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err)
 	}
 	if (!qp->releasing)
 		ofi_qp_break(qp, err, ofi_rx_cause(rx, status));
-	ndxp_req_done(&qp->base.receive, &rx->base, status, err);
+	ofi_rx_done(qp, rx, status, err);
 }

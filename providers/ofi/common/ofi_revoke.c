@@ -174,6 +174,7 @@ static bool end_recall(const struct ofi_revoke *revoke, struct ofi_qp *qp)
 	qp->recalled_for = NULL;
 	qp->recalling = false;
 	ofi_post_receives(qp);
+	ofi_srq_recalled(qp);
 	return true;
 }
 

@@ -235,7 +235,7 @@ void ofi_sizes_end(struct ofi_qp *qp)
 		struct ofi_rx *r = ofi_rx_at(qp, i);
 
 		if (!r->base.done && r->verdict != NDX_OK)
-			ndxp_req_done(&qp->base.receive, &r->base, r->verdict, 0);
+			ofi_rx_done(qp, r, r->verdict, 0);
 	}
 	for (uint32_t i = tx->head; qp->sizes.refused && i != tx->tail; i++) {
 		struct ofi_tx *t = ofi_tx_at(qp, i);

@@ -8,6 +8,8 @@ void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats)
 
 	ndxp_lock_acquire(&qp->base.lock);
 	ndxp_qp_get_stats(&qp->base, stats);
+	if (qp->taker.srq != NULL)
+		ndxp_queue_get_stats(&qp->taker.counts, &stats->receive);
 	ndxp_lock_release(&qp->base.lock);
 }
 
@@ -40,6 +42,7 @@ static void qp_counters(struct ofi_qp *qp, ndx_spi_counter_fn *each, void *arg)
 	each(arg, "reads_native", qp->reads);
 	each(arg, "receives_native", qp->rx_native);
 	each(arg, "receives_credited", qp->rx_credited);
+	each(arg, "receives_wanted", qp->taker.wanted);
 	each(arg, "credit_messages_sent", qp->credit_ctrl_sent);
 	each(arg, "credit_messages_received", qp->credit_ctrl_received);
 	ndxp_lock_release(&qp->base.lock);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The status for a failure in libfabric. */
 #include <errno.h>
+#include <fcntl.h>
 
+#include <ndx/spi/system.h>
 #include <ndx/spi/errno_status.h>
 #include "ofi.h"
+
+/* A call of libfabric opens up to so many, and closes the first ones if it gets no more. */
+#define DESCRIPTORS 4
 
 enum ndx_status ofi_status_of(int err)
 {
@@ -42,4 +47,23 @@ enum ndx_status ofi_request_status(int err)
 	default:
 		return NDX_E_INTERNAL_ERROR;
 	}
+}
+
+int ofi_no_descriptor(void)
+{
+	int fds[DESCRIPTORS];
+	int err = 0;
+	size_t n = 0;
+
+	while (n < DESCRIPTORS) {
+		fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (fds[n] < 0) {
+			err = errno;
+			break;
+		}
+		n++;
+	}
+	while (n > 0)
+		ndxp_fd_close(fds[--n]);
+	return err == EMFILE || err == ENFILE ? err : 0;
 }

@@ -53,7 +53,8 @@ static bool may_go(struct ofi_qp *qp, struct ofi_tx *tx)
 	if (takes_receive(tx) && qp->credits == 0 && ofi_backend_of(qp)->refresh != NULL)
 		ofi_backend_of(qp)->refresh(qp);
 	if (takes_receive(tx) && qp->credits == 0) {
-		ofi_rnr_begin(qp);
+		if (!qp->peer_shared || ofi_srq_ask(qp))
+			ofi_rnr_begin(qp);
 		return false;
 	}
 	tx->verdict = ofi_sizes_check(qp, tx);
@@ -159,7 +160,7 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 	 * that the core does not take the empty queue for a completed drain. */
 	if (err != 0)
 		ofi_qp_break(qp, err,
-		             status == NDX_E_CANCELED ? "the link was lost"
+		             status == NDX_E_CANCELED ? ofi_link_lost
 		                                      : "a request failed in libfabric");
 	else
 		ofi_ack_imply(qp, tx);
@@ -203,12 +204,17 @@ void ofi_on_rnr_timer(void *arg)
 	qp->timer_set = false;
 	qp->retrying = false;
 	ofi_submit(qp);
+	if (qp->taker.srq != NULL)
+		ofi_srq_tell(qp);
+	else
+		ofi_post_receives(qp);
 	if (qp->base.rnr_since != 0 && !qp->broken && qp->open) {
-		left = ndxp_qp_rnr_left_ms(&qp->base, qp->base.rnr_since);
+		left = qp->peer_shared ? NDX_INFINITE
+		                       : ndxp_qp_rnr_left_ms(&qp->base, qp->base.rnr_since);
 		if (left == 0)
 			give_up_send(qp);
-		else
-			ofi_await_credits(qp, left);
+		else if (!qp->retrying)
+			ofi_await_credits(qp, left); /* later than the next try */
 	}
 	ndxp_lock_release(&qp->base.lock);
 }

@@ -55,6 +55,8 @@ const char *ofi_ctrl_check_alone(const struct ofi_ctrl *ctrl)
 		return ctrl->count <= OFI_TOKENS_MAX || ctrl->count == OFI_TOKENS_ALL
 		               ? NULL
 		               : "more tokens than the control region holds";
+	case OFI_CTRL_WANT:
+		return ctrl->count > 0 ? NULL : "WANT for no message";
 	case OFI_CTRL_READY:
 	case OFI_CTRL_DISC:
 	case OFI_CTRL_PING:

@@ -2,7 +2,7 @@
 /*
  * The messages of ofi:tcp: the data of connection management, and the control messages. Pure
  * functions; everything that comes from a peer passes through the decoders here. The layout is part
- * of docs/providers.md: change both, and the version.
+ * of docs/design/ofi-tcp.md: change both, and the version.
  */
 #ifndef OFI_WIRE_H
 #define OFI_WIRE_H
@@ -18,6 +18,9 @@
 #define OFI_CM_PRIVATE (OFI_CM_SIZE - OFI_CM_HEADER)
 #define OFI_CM_VERSION 5u
 #define OFI_CM_DEPTH_MAX 4096u /* of a receive queue */
+/* In the field of the depth: the receives are shared with other connections, and come when the peer
+ * asks (WANT). A version without shared receive queues takes the field for an impossible depth. */
+#define OFI_CM_SHARED 0x8000u
 
 /* Lengths of receives; see ofi_sizes.h. An entry is 0: as the data of connection management or SIZE
  * say; else the length + 1, or OFI_SIZE_BAD. */
@@ -34,11 +37,12 @@ enum ofi_cm_kind {
 /* Identifies the sender and its parameters. A REJECT has only private data. */
 struct ofi_cm {
 	enum ofi_cm_kind kind;
-	uint32_t id;              /* identifies the connection in control messages to the sender */
-	uint32_t key;             /* key of the sender's control region, ... */
-	uint64_t address;         /* ... and its address */
-	uint16_t credits;         /* receives that are posted already */
-	uint16_t depth;           /* depth of the receive queue */
+	uint32_t id;      /* identifies the connection in control messages to the sender */
+	uint32_t key;     /* key of the sender's control region, ... */
+	uint64_t address; /* ... and its address */
+	uint16_t credits; /* receives that are posted already */
+	uint16_t depth;   /* depth of the receive queue, or most that are held of a shared one */
+	bool shared;      /* the receive queue is shared */
 	uint16_t initiator_depth; /* requests that may wait for acknowledgements */
 	uint32_t receive_size;    /* length of the receives behind `credits`, or OFI_SIZE_UNKNOWN */
 	uint32_t inbound_read_limit;
@@ -67,7 +71,7 @@ const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind
  *   all others   63..57 type   56 asks   55..40 count   39..24 arrived   23..0 id
  *
  * count is a number of receive credits (DATA, CREDIT), a length (REJECT), a number of tokens
- * (SYNC), or 0. id is that of the receiver's connection.
+ * (SYNC), of messages (WANT), or 0. id is that of the receiver's connection.
  *
  * arrived (DATA, CREDIT; 0 in all others) acknowledges: the number of messages that have arrived in
  * the receives of the sender since the connection began, modulo 2^16. A DATA has its lower 8 bits,
@@ -99,6 +103,7 @@ enum ofi_ctrl_type {
 	OFI_CTRL_SIZE =
 		15, /* length of the receives whose entry is 0, if the peer has not told it */
 	OFI_CTRL_TOO_LONG = 16, /* the next message, of this length, does not fit in its receive */
+	OFI_CTRL_WANT = 17,     /* so many messages wait for credits of a shared receive queue */
 };
 
 enum ofi_ctrl_flag {

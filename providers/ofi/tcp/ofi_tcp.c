@@ -15,7 +15,7 @@
 
 static void hint(struct fi_info *hints)
 {
-	/* on this order rests what an acknowledgement means (docs/providers.md) */
+	/* on this order rests what an acknowledgement means (docs/design/ofi-tcp.md) */
 	const uint64_t order = FI_ORDER_SAS | FI_ORDER_WAS | FI_ORDER_RAS;
 
 	hints->tx_attr->msg_order = order;
@@ -31,6 +31,13 @@ static bool accept_info(struct fi_info *info)
 	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	return info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
 	       info->rx_attr->size >= OFI_MAX_DEPTH;
+}
+
+/* A call without flags has those of the endpoint: none, so messages end without a completion. */
+static void adapt_info(const struct ofi_qp *qp, struct fi_info *info)
+{
+	(void)qp;
+	info->tx_attr->op_flags = 0;
 }
 
 /* Every interface is reachable from the first one's description. */
@@ -61,8 +68,8 @@ static void describe_state(enum ndx_status state, bool trusted, struct ndx_adapt
 		entry->state = NDX_E_DEVICE_NOT_READY;
 		(void)snprintf(
 			entry->hint, sizeof(entry->hint),
-			"needs trust=lan in the URI, or in section [ofi] of the INI file, to serve "
-			"other hosts: libfabric's tcp provider trusts what peers send");
+			"not chosen by itself: this URI works, but its trust=lan is your decision, "
+			"because libfabric's tcp provider trusts what peers send");
 	}
 }
 
@@ -224,13 +231,14 @@ const struct ofi_backend ofi_tcp = {
          * store the first bytes last. */
 	.capabilities = NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE | NDX_CAP_NOTIFY_SOLICITED |
                         NDX_CAP_MEMORY_WINDOW | NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
-                        NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON,
+                        NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON | NDX_CAP_SRQ,
 	.hint = hint,
 	.accept_info = accept_info,
 	.choose = choose,
 	.list = list,
 	.cm_encode = ofi_cm_encode,
 	.cm_decode = ofi_cm_decode,
+	.adapt_info = adapt_info,
 	.send_ready = send_ready,
 	.send_reject = send_reject,
 	.send_ctrl = send_ctrl,
@@ -239,6 +247,9 @@ const struct ofi_backend ofi_tcp = {
 	.detach = detach,
 	.submit = ofi_tcp_submit,
 	.send_credits = ofi_tcp_send_credits,
+	.send_want = ofi_tcp_send_want,
+	.count_sent = ofi_tcp_count_sent,
 	.received = ofi_tcp_received,
+	.received_shared = ofi_tcp_received_shared,
 	.error_of = ofi_tcp_error_of,
 };

@@ -2,19 +2,30 @@
 /* Requests and messages of libfabric's tcp provider. */
 #include "ofi_tcp.h"
 
+/* Without FI_COMPLETION: the peer's acknowledgement completes the message. The call with one buffer
+ * has no flags of its own, and adapt_info() sees to it that the endpoint has none, either. */
+static int give_message(const struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count, uint64_t data)
+{
+	const struct fi_msg msg = {
+		.msg_iov = tx->iov,
+		.iov_count = iov_count,
+		.context = &tx->op,
+		.data = data,
+	};
+
+	if (iov_count == 1) /* the usual case, for which libfabric needs fewer instructions */
+		return -(int)fi_senddata(qp->ep, tx->iov[0].iov_base, tx->iov[0].iov_len, NULL,
+		                         data, FI_ADDR_UNSPEC, &tx->op);
+	return -(int)fi_sendmsg(qp->ep, &msg, FI_REMOTE_CQ_DATA);
+}
+
 static int submit_send(struct ofi_qp *qp, struct ofi_tx *tx, size_t iov_count)
 {
 	const uint16_t credits = ofi_take_credits(qp);
 	const uint16_t arrived = qp->acks.arrived;
 	const uint8_t flags = tx->ctrl_flags | ofi_ack_request(qp);
-	const struct fi_msg msg = {
-		.msg_iov = tx->iov,
-		.iov_count = iov_count,
-		.context = &tx->op,
-		.data = ofi_ctrl_encode_data(flags, credits, arrived, tx->immediate),
-	};
-	/* without FI_COMPLETION: the peer's acknowledgement completes it */
-	const int err = -(int)fi_sendmsg(qp->ep, &msg, FI_REMOTE_CQ_DATA);
+	const int err = give_message(qp, tx, iov_count,
+	                             ofi_ctrl_encode_data(flags, credits, arrived, tx->immediate));
 
 	if (err != 0) {
 		qp->rx_credited -= credits;
@@ -100,8 +111,10 @@ int ofi_tcp_submit(struct ofi_qp *qp, struct ofi_tx *tx)
 	return submit_rma(qp, tx);
 }
 
-/* Act on the control message in a message; false: a violation of the protocol. */
-static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_ctrl *ctrl)
+/* Act on the control message in a message; false: a violation of the protocol. Inline, because of
+ * the receives that are not shared. */
+static inline __attribute__((always_inline)) bool check_ctrl(struct ofi_qp *qp, size_t len,
+                                                             const struct ofi_ctrl *ctrl)
 {
 	const char *wrong = ofi_ctrl_check_data(ctrl);
 	uint16_t arrived = ctrl->arrived;
@@ -127,16 +140,10 @@ static bool check_ctrl(struct ofi_qp *qp, size_t len, const struct ofi_ctrl *ctr
 	return false;
 }
 
-static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_ctrl *ctrl)
+/* What the message says about its receive. */
+static inline __attribute__((always_inline)) void describe(struct ofi_qp *qp, struct ofi_rx *rx,
+                                                           size_t len, const struct ofi_ctrl *ctrl)
 {
-	if (!rx->native)
-		return;
-	ofi_rx_returned(qp, rx);
-	if (!check_ctrl(qp, len, ctrl)) {
-		/* the message has overwritten the buffer, so the receive cannot be used again */
-		ndxp_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
-		return;
-	}
 	rx->base.bytes = (uint32_t)len;
 	rx->base.immediate = ctrl->value;
 	if (ctrl->flags & OFI_CTRL_IMMEDIATE)
@@ -149,6 +156,19 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 		qp->written = 0;
 		qp->written_parts = 0;
 	}
+}
+
+static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const struct ofi_ctrl *ctrl)
+{
+	if (!rx->native)
+		return;
+	ofi_rx_returned(qp, rx);
+	if (!check_ctrl(qp, len, ctrl)) {
+		/* the message has overwritten the buffer, so the receive cannot be used again */
+		ndxp_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
+		return;
+	}
+	describe(qp, rx, len, ctrl);
 	ndxp_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
 	ofi_ack_later(qp, (ctrl->flags & OFI_CTRL_ACK_REQ) != 0);
 	if (qp->rx_next != qp->base.receive.tail)
@@ -160,11 +180,44 @@ static void rx_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len, const stru
 	ofi_check_drained(qp);
 }
 
+/* The same for a receive of a shared queue. */
+static void shared_done(struct ofi_qp *qp, struct ofi_rx *rx, size_t len,
+                        const struct ofi_ctrl *ctrl)
+{
+	if (!rx->native)
+		return;
+	ofi_rx_returned(qp, rx);
+	if (!check_ctrl(qp, len, ctrl)) {
+		/* no result: the next message overwrites what this one has left */
+		ofi_srq_done(qp, rx, NDX_E_CANCELED, 0);
+		return;
+	}
+	describe(qp, rx, len, ctrl);
+	ofi_srq_done(qp, rx, NDX_OK, 0);
+	ofi_ack_later(qp, (ctrl->flags & OFI_CTRL_ACK_REQ) != 0);
+	ofi_srq_arrived(qp);
+	ofi_send_credits(qp);
+	ofi_submit(qp);
+	ofi_check_drained(qp);
+}
+
 int ofi_tcp_send_credits(struct ofi_qp *qp, uint32_t fresh)
 {
 	const struct iovec nothing = {0};
 
 	return ofi_qp_send_ctrl(qp, OFI_CTRL_CREDIT, (uint16_t)fresh, 0, &nothing);
+}
+
+int ofi_tcp_send_want(struct ofi_qp *qp, uint16_t count)
+{
+	const struct iovec nothing = {0};
+
+	return ofi_qp_send_ctrl(qp, OFI_CTRL_WANT, count, 0, &nothing);
+}
+
+uint16_t ofi_tcp_count_sent(const struct ofi_qp *qp)
+{
+	return (uint16_t)(qp->acks.confirmed + qp->acks.waiting);
 }
 
 void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
@@ -174,6 +227,15 @@ void ofi_tcp_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_d
 
 	ndxp_lock_acquire(&qp->base.lock);
 	rx_done(qp, rx, e->len, &ctrl);
+	ndxp_lock_release(&qp->base.lock);
+}
+
+void ofi_tcp_received_shared(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
+{
+	const struct ofi_ctrl ctrl = ofi_ctrl_split(e->flags & FI_REMOTE_CQ_DATA ? e->data : 0);
+
+	ndxp_lock_acquire(&qp->base.lock);
+	shared_done(qp, rx, e->len, &ctrl);
 	ndxp_lock_release(&qp->base.lock);
 }
 

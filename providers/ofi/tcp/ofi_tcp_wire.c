@@ -37,7 +37,8 @@ size_t ofi_cm_encode(const struct ofi_cm *cm, uint8_t out[OFI_CM_SIZE])
 	ndxp_put_be32(out + AT_KEY, cm->key);
 	ndxp_put_be64(out + AT_ADDRESS, cm->address);
 	ndxp_put_be16(out + AT_CREDITS, cm->credits);
-	ndxp_put_be16(out + AT_DEPTH, cm->depth);
+	ndxp_put_be16(out + AT_DEPTH,
+	              (uint16_t)(cm->shared ? cm->depth | OFI_CM_SHARED : cm->depth));
 	ndxp_put_be32(out + AT_INBOUND, cm->inbound_read_limit);
 	ndxp_put_be32(out + AT_OUTBOUND, cm->outbound_read_limit);
 	ndxp_put_be16(out + AT_INITIATOR_DEPTH, cm->initiator_depth);
@@ -75,19 +76,24 @@ static const char *check_head(const uint8_t *data, size_t len, enum ofi_cm_kind 
 const char *ofi_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kind kind, struct ofi_cm *cm)
 {
 	const char *wrong = check_head(data, len, kind);
+	uint16_t depth;
 
 	if (wrong != NULL)
 		return wrong;
-	if (ndxp_get_be16(data + AT_CREDITS) > ndxp_get_be16(data + AT_DEPTH))
+	depth = ndxp_get_be16(data + AT_DEPTH) & (uint16_t)~OFI_CM_SHARED;
+	if (ndxp_get_be16(data + AT_CREDITS) > depth)
 		return "offers more receives than its queue holds";
-	if (ndxp_get_be16(data + AT_DEPTH) > OFI_CM_DEPTH_MAX)
+	if (ndxp_get_be16(data + AT_DEPTH) > depth && ndxp_get_be16(data + AT_CREDITS) > 0)
+		return "offers receives of a shared queue before it is asked";
+	if (depth > OFI_CM_DEPTH_MAX)
 		return "announces a receive queue of more than 4096, which no adapter has";
 	cm->kind = kind;
 	cm->id = ndxp_get_be32(data + AT_ID);
 	cm->key = ndxp_get_be32(data + AT_KEY);
 	cm->address = ndxp_get_be64(data + AT_ADDRESS);
 	cm->credits = ndxp_get_be16(data + AT_CREDITS);
-	cm->depth = ndxp_get_be16(data + AT_DEPTH);
+	cm->depth = depth;
+	cm->shared = (ndxp_get_be16(data + AT_DEPTH) & OFI_CM_SHARED) != 0;
 	cm->inbound_read_limit = ndxp_get_be32(data + AT_INBOUND);
 	cm->outbound_read_limit = ndxp_get_be32(data + AT_OUTBOUND);
 	cm->initiator_depth = ndxp_get_be16(data + AT_INITIATOR_DEPTH);

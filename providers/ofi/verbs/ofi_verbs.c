@@ -296,7 +296,8 @@ const char *ofi_verbs_cm_decode(const uint8_t *data, size_t len, enum ofi_cm_kin
 static void fit(const struct ofi_qp *qp, struct fi_info *info)
 {
 	info->tx_attr->size = qp->base.initiator.depth + CONTROLS;
-	info->rx_attr->size = qp->base.receive.depth + 1;
+	/* a first message, and a WANT */
+	info->rx_attr->size = qp->base.receive.depth + 1 + (qp->taker.srq != NULL);
 }
 
 const struct ofi_backend ofi_verbs = {
@@ -311,13 +312,13 @@ const struct ofi_backend ofi_verbs = {
 	.transmit = FI_TRANSMIT, /* failures of unsignaled requests would be lost */
 	.flush_ms = 200,
 	.credit_ms = 1,
-	.controls = CONTROLS + 1,
+	.controls = CONTROLS + 2,
 	.max_transfer = MAX_TRANSFER,
 	.max_caller_data = NDXP_RC_CALLER_DATA,
 	.max_callee_data = NDXP_RC_CALLER_DATA,
 	.capabilities = NDX_CAP_IN_ORDER_DMA | NDX_CAP_LOOPBACK | NDX_CAP_CQ_RESIZE |
                         NDX_CAP_SEND_IMMEDIATE | NDX_CAP_WRITE_IMMEDIATE |
-                        NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON,
+                        NDX_CAP_REMOTE_ACCESS_STATUS | NDX_CAP_DISCONNECT_REASON | NDX_CAP_SRQ,
 	.hint = hint,
 	.accept_info = accept_info,
 	.choose = choose,
@@ -345,7 +346,12 @@ const struct ofi_backend ofi_verbs = {
 	.refresh = ofi_verbs_refresh,
 	.peeked = ofi_verbs_peeked,
 	.send_credits = ofi_verbs_send_credits,
+	.send_want = ofi_verbs_send_want,
+	.count_sent = ofi_verbs_count_sent,
 	.received = ofi_verbs_received,
+	.received_shared = ofi_verbs_received,
+	.wanted = ofi_verbs_wanted,
+	.want_failed = ofi_verbs_want_failed,
 	.first = ofi_verbs_first,
 	.error_of = ofi_verbs_error_of,
 };

@@ -15,6 +15,11 @@
  *   the goodbye.
  * - A side that closes its queue pair sets a flag in its goodbye, and closes when the peer's
  *   goodbye has come. The peer polls for the flag, too, and does not wait for receives any more.
+ * - A side whose receive queue is shared gives receives to a connection when the peer asks for
+ *   them (WANT): the peer writes the number of its receives once more, with the number of messages
+ *   that wait as immediate data. Behind the receives that the peer has asked for there is always
+ *   one of the provider's for that. The peer asks when it has used all, so messages and requests
+ *   for receives find the receives that are meant for them. The bell may use that receive, too.
  * - Some networks drop requests without bytes, so there are none: the probe of a peer writes the
  *   number of receives once more.
  */
@@ -89,9 +94,17 @@ int ofi_verbs_submit(struct ofi_qp *qp, struct ofi_tx *tx);
 void ofi_verbs_refresh(struct ofi_qp *qp);
 void ofi_verbs_peeked(struct ofi_qp *qp);
 int ofi_verbs_send_credits(struct ofi_qp *qp, uint32_t fresh);
+/* Post the receive for the peer's next WANT, if it is time: 0 or an errno. */
+int ofi_verbs_await_want(struct ofi_qp *qp);
+/* Has the device a receive, so that the peer can ring? */
+bool ofi_verbs_has_receive(const struct ofi_qp *qp);
+int ofi_verbs_send_want(struct ofi_qp *qp, uint16_t count);
+uint16_t ofi_verbs_count_sent(const struct ofi_qp *qp);
 /* Write this end's field into the peer's. */
 int ofi_verbs_mail(struct ofi_qp *qp, enum ndxp_rc_field which, uint64_t flags, void *context);
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e);
+void ofi_verbs_wanted(struct ofi_qp *qp, const struct fi_cq_data_entry *e);
+void ofi_verbs_want_failed(struct ofi_qp *qp, int err);
 int ofi_verbs_error_of(const struct fi_cq_err_entry *e);
 
 /* Turn libfabric's cache of regions off, in this process. Works if nothing has opened a domain of

@@ -79,7 +79,7 @@ static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_c
 	ofi_rx_returned(qp, rx);
 	qp->verbs.arrived++;
 	if (qp->base.state == NDXP_QP_IDLE) {
-		ndxp_req_done(&qp->base.receive, &rx->base, NDX_E_CANCELED, 0);
+		ofi_rx_done(qp, rx, NDX_E_CANCELED, 0);
 		ofi_link_break(qp->link, 0, "a message before the connection was complete");
 		return;
 	}
@@ -90,7 +90,9 @@ static void take_message(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_c
 	}
 	if (e->flags & FI_REMOTE_WRITE)
 		rx->base.result_flags |= NDX_RESULT_WRITTEN;
-	ndxp_req_done(&qp->base.receive, &rx->base, NDX_OK, 0);
+	ofi_rx_done(qp, rx, NDX_OK, 0);
+	if (qp->taker.srq != NULL)
+		ofi_srq_arrived(qp);
 	if (qp->rx_next != qp->base.receive.tail)
 		ofi_post_receives(qp);
 	else
@@ -121,7 +123,7 @@ void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq
 		ofi_rx_returned(qp, rx);
 	else
 		take_message(qp, rx, e);
-	empty = qp->rx_native == 0;
+	empty = !ofi_verbs_has_receive(qp);
 	ndxp_lock_release(&qp->base.lock);
 	if (qp->link == NULL)
 		return;
@@ -129,6 +131,48 @@ void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq
 		ofi_verbs_check_goodbye(qp->link);
 	else if (empty)
 		ofi_verbs_poll_soon(qp->link);
+}
+
+/* The lock is held. NULL, or the peer's violation of the protocol. */
+static const char *take_want(struct ofi_qp *qp, const struct fi_cq_data_entry *e)
+{
+	if ((e->flags & FI_REMOTE_WRITE) == 0 || (e->flags & FI_REMOTE_CQ_DATA) == 0)
+		return "a message without a credit";
+	if (e->data == 0 || e->data > OFI_MAX_DEPTH)
+		return "WANT for no message, or for more than a queue holds";
+	return ofi_srq_want(qp, (uint32_t)e->data);
+}
+
+void ofi_verbs_wanted(struct ofi_qp *qp, const struct fi_cq_data_entry *e)
+{
+	const bool bell = is_bell(qp, e);
+	const char *wrong = NULL;
+	bool empty;
+
+	ndxp_lock_acquire(&qp->base.lock);
+	qp->verbs.awaits_want = false;
+	if (!bell)
+		wrong = take_want(qp, e);
+	empty = !ofi_verbs_has_receive(qp);
+	ndxp_lock_release(&qp->base.lock);
+	if (qp->link == NULL)
+		return;
+	if (bell)
+		ofi_verbs_check_goodbye(qp->link);
+	else if (wrong != NULL)
+		ofi_link_break(qp->link, 0, wrong);
+	else if (empty)
+		ofi_verbs_poll_soon(qp->link);
+}
+
+void ofi_verbs_want_failed(struct ofi_qp *qp, int err)
+{
+	if (!qp->verbs.awaits_want)
+		return;
+	qp->verbs.awaits_want = false;
+	if (!qp->releasing)
+		ofi_qp_break(qp, err,
+		             err == ECANCELED ? ofi_link_lost : "a message without a credit");
 }
 
 /* Status of the device; the numbers are those of <infiniband/verbs.h>. */
@@ -189,7 +233,7 @@ int ofi_verbs_error_of(const struct fi_cq_err_entry *e)
 	case WC_REM_INV_REQ_ERR:
 		break;
 	}
-	if (op != NULL && op->kind == OFI_OP_RX)
+	if (op != NULL && (op->kind == OFI_OP_RX || op->kind == OFI_OP_SHARED))
 		return error_of_receive(container_of(op, struct ofi_rx, op), e->prov_errno);
 	if (op != NULL && op->kind == OFI_OP_TX)
 		return error_of_request(container_of(op, struct ofi_tx, op), e->prov_errno);

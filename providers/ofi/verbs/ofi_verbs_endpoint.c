@@ -62,10 +62,12 @@ void ofi_verbs_attached(struct ofi_link *link)
 	qp->recalling = link->stage == OFI_LINK_CONNECTING;
 	link->verbs.watch = (struct ndxp_timer){.fn = ofi_verbs_on_watch, .arg = link};
 	link->verbs.peek_op = (struct ofi_op){OFI_OP_PEEK, 0, link};
+	link->verbs.want_op = (struct ofi_op){OFI_OP_WANT, 0, link};
 	link->verbs.ping_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_PING, link};
 	link->verbs.hello_op = (struct ofi_op){OFI_OP_CTRL, OFI_CTRL_HELLO, link};
 	if (fi_recvmsg(link->ep, &msg, FI_COMPLETION) != 0)
 		log_error(0, "%s: no receive for a first message", link->adapter->backend->device);
+	(void)ofi_verbs_await_want(qp); /* else by the timer */
 }
 
 /* Send this end's first message, with what the peer has to know. */
@@ -94,9 +96,9 @@ static int introduce(struct ofi_link *link, uint8_t type, const void *data, size
 		qp->recalling = false;
 		ofi_post_receives(qp);
 		(void)ofi_take_credits(qp);
-		qp->verbs.announced = qp->rx_credited;
 		record.credits = qp->rx_credited;
 		record.depth = (uint16_t)qp->base.receive.depth;
+		record.shared = qp->taker.srq != NULL;
 		ndxp_lock_release(&qp->base.lock);
 	}
 	if (len > 0)
@@ -137,6 +139,7 @@ static void take_introduction(struct ofi_link *link, const struct ndxp_rc_record
 	qp->peer_key = record->key;
 	qp->peer_address = record->address;
 	qp->peer_depth = record->depth;
+	qp->peer_shared = record->shared;
 	qp->credits = record->credits;
 	qp->verbs.peer_is_verbs = link->peer.is_verbs;
 	qp->open = qp->ep != NULL;
@@ -159,7 +162,7 @@ static const char *take_first(struct ofi_link *link, const struct ndxp_rc_record
 	take_introduction(link, record);
 	if (passive) {
 		if (introduce(link, OFI_CTRL_HELLO, NULL, 0, &link->verbs.hello_op) != 0)
-			return "the link was lost";
+			return ofi_link_lost;
 		return ofi_ctrl_handle(link, &word);
 	}
 	/* a peer that has sent HELLO has READY, whatever the device reports later */
@@ -202,7 +205,7 @@ static void ring(struct ofi_link *link)
 		return;
 	ndxp_lock_acquire(&qp->base.lock);
 	ofi_verbs_refresh(qp);
-	if (qp->credits > 0)
+	if (qp->credits > 0 || (qp->peer_shared && !ofi_srq_is_due(qp)))
 		link->verbs.rung = ofi_verbs_mail(qp, NDXP_RC_GOODBYE, FI_REMOTE_CQ_DATA,
 		                                  &link->adapter->silent) == 0;
 	ndxp_lock_release(&qp->base.lock);
@@ -333,6 +336,15 @@ static uint32_t slowness_ms(const struct ofi_qp *qp, uint32_t requests)
 	return (uint32_t)(bytes / BYTES_PER_MS);
 }
 
+/* The queue pair's lock held: do what could not be done for lack of memory. Without a receive for
+ * WANT no peer gets credits. */
+static void try_again(struct ofi_qp *qp)
+{
+	ofi_send_credits(qp);
+	if (qp->open && !qp->broken && !qp->peer_disc)
+		(void)ofi_verbs_await_want(qp);
+}
+
 /* Has the oldest request taken too long? No request waits for the peer's consumer. */
 static bool is_silent(struct ofi_link *link)
 {
@@ -345,7 +357,7 @@ static bool is_silent(struct ofi_link *link)
 	owes = qp->tx_native > 0;
 	head = qp->base.initiator.head;
 	limit += slowness_ms(qp, 1);
-	ofi_send_credits(qp); /* credits that could not be sent for lack of memory */
+	try_again(qp);
 	ndxp_lock_release(&qp->base.lock);
 	if (!owes || head != link->verbs.seen_head)
 		link->verbs.silent_ms = 0;
@@ -392,7 +404,7 @@ static bool must_look(const struct ofi_link *link)
 {
 	if (link->verbs.goodbye_sent && !link->verbs.rung)
 		return true;
-	return (link->peer_disc || link->qp->rx_native == 0) && !link->qp->verbs.leaving;
+	return (link->peer_disc || !ofi_verbs_has_receive(link->qp)) && !link->qp->verbs.leaving;
 }
 
 /* ---- a link that the peer has closed ---- */

@@ -7,7 +7,9 @@
 
 #include "ofi_verbs.h"
 
-int ofi_verbs_mail(struct ofi_qp *qp, enum ndxp_rc_field which, uint64_t flags, void *context)
+/* data: the immediate data, if `flags` has FI_REMOTE_CQ_DATA. */
+static int write_field(struct ofi_qp *qp, enum ndxp_rc_field which, uint64_t flags, uint32_t data,
+                       void *context)
 {
 	uint64_t *note = ofi_verbs_word(qp->verbs.area, OFI_VERBS_NOTES + (size_t)which);
 	const struct iovec iov = {note, sizeof(*note)};
@@ -23,10 +25,15 @@ int ofi_verbs_mail(struct ofi_qp *qp, enum ndxp_rc_field which, uint64_t flags, 
 		.rma_iov = &remote,
 		.rma_iov_count = 1,
 		.context = context,
-		.data = NDXP_RC_BELL,
+		.data = data,
 	};
 
 	return -(int)fi_writemsg(qp->ep, &msg, FI_COMPLETION | flags);
+}
+
+int ofi_verbs_mail(struct ofi_qp *qp, enum ndxp_rc_field which, uint64_t flags, void *context)
+{
+	return write_field(qp, which, flags, NDXP_RC_BELL, context);
 }
 
 /*
@@ -84,15 +91,50 @@ void ofi_verbs_refresh(struct ofi_qp *qp)
 		peek(qp);
 }
 
+/* ---- shared receive queues ---- */
+
+/* The receive stands behind all that the peer has asked for, where the peer's next request for
+ * receives finds it. */
+int ofi_verbs_await_want(struct ofi_qp *qp)
+{
+	struct ofi_link *link = container_of(qp->verbs.area, struct ofi_link, area[0]);
+	const struct fi_msg msg = {.context = &link->verbs.want_op};
+	int err;
+
+	if (qp->taker.srq == NULL || qp->verbs.awaits_want || qp->taker.wanted > 0 ||
+	    qp->rx_next != qp->base.receive.tail)
+		return 0;
+	err = -(int)fi_recvmsg(qp->ep, &msg, FI_COMPLETION);
+	qp->verbs.awaits_want = err == 0;
+	return err;
+}
+
+bool ofi_verbs_has_receive(const struct ofi_qp *qp)
+{
+	return qp->rx_native > 0 || qp->verbs.awaits_want;
+}
+
+/* With the number that the peer knows already, because some networks drop requests without
+ * bytes. */
+int ofi_verbs_send_want(struct ofi_qp *qp, uint16_t count)
+{
+	return write_field(qp, NDXP_RC_CREDITS, FI_REMOTE_CQ_DATA, count, &qp->adapter->silent);
+}
+
+uint16_t ofi_verbs_count_sent(const struct ofi_qp *qp)
+{
+	return (uint16_t)qp->verbs.used;
+}
+
 int ofi_verbs_send_credits(struct ofi_qp *qp, uint32_t fresh)
 {
 	uint64_t *note = ofi_verbs_word(qp->verbs.area, OFI_VERBS_NOTES + NDXP_RC_CREDITS);
-	int err;
+	const uint64_t posted = (uint64_t)qp->verbs.arrived + qp->rx_native;
 
+	(void)fresh; /* what a refused write did not tell, another write may have told */
+	if (ofi_verbs_await_want(qp) != 0)
+		return FI_EAGAIN;
 	/* a write in flight may carry the newer value, which only grows */
-	__atomic_store_n(note, htobe64((uint64_t)qp->verbs.announced + fresh), __ATOMIC_RELEASE);
-	err = ofi_verbs_mail(qp, NDXP_RC_CREDITS, 0, &qp->adapter->silent);
-	if (err == 0)
-		qp->verbs.announced += fresh;
-	return err;
+	__atomic_store_n(note, htobe64(posted), __ATOMIC_RELEASE);
+	return ofi_verbs_mail(qp, NDXP_RC_CREDITS, 0, &qp->adapter->silent);
 }
