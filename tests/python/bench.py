@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""usage: PYTHONPATH=BUILD/python python3 bench.py BUILD [URI [BLOCKS [FRAMES]]]
+"""Frames a second of the receiver in Python beside ndx-recv, with ndx-send as the sender of both;
+and captures taken apart beside ndx-decode. Run with PYTHONPATH=BUILD/python.
 
-Frames a second of the receiver in Python beside ndx-recv, with ndx-send as the sender of both, in
-alternating blocks; and captures taken apart beside ndx-decode. Prints the ratios, with quartiles.
+Each ratio is that of two runs one after the other, in alternating order. A run is timed by ndx-send,
+from its first frame until the receiver has the last one, without start and connection; the rate is
+that of the slower of sender and receiver. So the processor time of a frame at the receiver is
+printed, too: that of a run less that of a run with one frame. ndx-recv beside itself shows how exact
+the figures are. Prints medians with quartiles.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import statistics
@@ -16,10 +21,14 @@ import tempfile
 import time
 from pathlib import Path
 
-BUILD = Path(sys.argv[1]).resolve()
-URI = sys.argv[2] if len(sys.argv) > 2 else "ofi:tcp?iface=lo"
-BLOCKS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
-FRAMES = int(sys.argv[4]) if len(sys.argv) > 4 else 20000
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("build", type=lambda text: Path(text).resolve(), help="build tree")
+parser.add_argument("--uri", default="ofi:tcp?iface=lo", help="adapter (%(default)s)")
+parser.add_argument("--blocks", type=int, default=8, help="pairs of runs of a ratio (%(default)s)")
+parser.add_argument("--frames", type=int, default=200_000, help="frames of a run (%(default)s)")
+OPTIONS = parser.parse_args()
+BUILD: Path = OPTIONS.build
+URI: str = OPTIONS.uri
 SIZE = 4096
 
 RECEIVER = f"""
@@ -45,24 +54,21 @@ with ndx.Adapter({URI!r}) as adapter:
 """
 
 
-def measured(command: list[str | Path], frames: int = FRAMES) -> tuple[float, float]:
+def measured(way: str, frames: int) -> tuple[float, float]:
     """Seconds that ndx-send takes to send its frames to this receiver, and processor time of the
     receiver."""
+    command: list[str | Path] = [sys.executable, "-c", RECEIVER, way, str(frames)]
+    if way == "ndx-recv":
+        # Its consumer writes the frames to a file, which is less than the check of every byte.
+        command = [BUILD / "bin" / "ndx-recv", "--adapter", URI, "--slots", "256"]
+        command += ["--raw", "--file", "/dev/null", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiver:
         assert receiver.stdout is not None
         line = receiver.stdout.readline()
         found = re.search(r"listening on (\S+)", line)
         assert found is not None, line
-        send = [
-            BUILD / "bin" / "ndx-send",
-            found.group(1),
-            "--adapter",
-            URI,
-            "--frames",
-            str(frames),
-            "--size",
-            str(SIZE),
-        ]
+        send = [BUILD / "bin" / "ndx-send", found.group(1), "--adapter", URI]
+        send += ["--frames", str(frames), "--size", str(SIZE)]
         said = subprocess.run(send, check=True, capture_output=True, text=True, timeout=300)
         receiver.stdout.read()
         _, status, usage = os.wait4(receiver.pid, 0)
@@ -81,30 +87,24 @@ def show(name: str, ratios: list[float]) -> None:
 
 def frames() -> None:
     """Receivers."""
-    # Its consumer writes the frames to a file, which is less than the check of every byte.
-    c: list[str | Path] = [BUILD / "bin" / "ndx-recv", "--adapter", URI, "--slots", "256"]
-    c += ["--raw", "--file", "/dev/null", "--quiet"]
-
-    def run(way: str, count: int) -> tuple[float, float]:
-        if way == "ndx-recv":
-            return measured(c, count)
-        return measured([sys.executable, "-c", RECEIVER, way, str(count)], count)
-
-    ways = ("ndx-recv", "batches", "views")
-    ratios: dict[str, list[float]] = {way: [] for way in ways}
-    costs: dict[str, list[float]] = {way: [] for way in ways}
-    rates = []
-    for _ in range(BLOCKS):
-        base, _cpu = run("ndx-recv", FRAMES)
-        rates.append(FRAMES / base)
-        for way in ways:
-            took, cpu = run(way, FRAMES)
-            ratios[way].append(base / took)
-            costs[way].append((cpu - run(way, 1)[1]) / (FRAMES - 1) * 1e6)
-    print(f"{SIZE} bytes over {URI}: ndx-recv {statistics.median(rates):.0f} frames/s")
-    for way in ways:
-        show(f"  {way}: frames a second, ratio to ndx-recv", ratios[way])
-        show(f"  {way}: processor time of a frame, us", costs[way])
+    count = OPTIONS.frames
+    print(f"{SIZE} bytes over {URI}, {OPTIONS.blocks} blocks of {count} frames", flush=True)
+    for way in ("ndx-recv", "batches", "views"):
+        start = statistics.median(measured(way, 1)[1] for _ in range(5))
+        ratios = []
+        costs = []
+        rates = []
+        for block in range(OPTIONS.blocks):
+            pair = ("ndx-recv", way) if block % 2 else (way, "ndx-recv")
+            took = {which: measured(name, count) for which, name in enumerate(pair)}
+            mine = took[block % 2]
+            base = took[1 - block % 2]
+            ratios.append(base[0] / mine[0])
+            rates.append(count / mine[0])
+            costs.append((mine[1] - start) / (count - 1) * 1e6)
+        show(f"  {way}: frames a second, ratio to ndx-recv", ratios)
+        show(f"  {way}: thousands of frames a second", [rate / 1000 for rate in rates])
+        show(f"  {way}: processor time of a frame, us", costs)
 
 
 def captures() -> None:
@@ -119,7 +119,7 @@ def captures() -> None:
             capture_output=True,
         )
         ratios = []
-        for _ in range(BLOCKS):
+        for _ in range(OPTIONS.blocks):
             begun = time.perf_counter()
             subprocess.run(
                 [BUILD / "bin" / "ndx-decode", "--summary", path], check=True, capture_output=True

@@ -38,6 +38,7 @@ class Connection:
     def __init__(self, adapter: ndx.Adapter, size: int = 4096, **kwargs: int) -> None:
         self.active = unconnected(adapter, size, **kwargs)
         self.passive = unconnected(adapter, size, **kwargs)
+        self.prepare(adapter, self.passive)
         with ndx.Listener(adapter, local_address(adapter)) as listener:
             taken: list[ndx.Connector] = []
             thread = threading.Thread(
@@ -51,6 +52,9 @@ class Connection:
             )
             thread.join(PATIENCE)
             self.passive.connector = taken[0]
+
+    def prepare(self, adapter: ndx.Adapter, end: End) -> None:
+        """For derived classes: change the passive end before it is connected."""
 
     def __enter__(self) -> tuple[End, End]:
         return self.active, self.passive

@@ -5,7 +5,7 @@
 # run-time library must be loaded before the interpreter's own.
 set -eu
 python=$1 build=$2 file=$3 sanitizers=${4:-}
-PYTHONPATH=$build/python
+PYTHONPATH=${NDX_PYTHON_TREE:-$build/python} # the variable: a module for another Python
 PYTHONDONTWRITEBYTECODE=1
 NDX_PLUGIN_PATH=$build/lib/ndx
 NDX_BUILD=$build
@@ -13,10 +13,12 @@ export PYTHONPATH PYTHONDONTWRITEBYTECODE NDX_PLUGIN_PATH NDX_BUILD
 case $sanitizers in
 '') ;;
 *address*)
-	# Python keeps what it has allocated until the end: leaks are not looked for here.
+	# Leaks, too: with PYTHONMALLOC=malloc each object of Python is an allocation of its own.
 	LD_PRELOAD=$(${CC:-cc} -print-file-name=libasan.so):$(${CC:-cc} -print-file-name=libubsan.so)
-	ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-}
-	export LD_PRELOAD ASAN_OPTIONS
+	ASAN_OPTIONS=detect_leaks=1:${ASAN_OPTIONS:-}
+	LSAN_OPTIONS=suppressions=$(cd "$(dirname "$0")" && pwd)/leaks.supp:print_suppressions=0
+	PYTHONMALLOC=malloc
+	export LD_PRELOAD ASAN_OPTIONS LSAN_OPTIONS PYTHONMALLOC
 	;;
 *)
 	echo "skip: the interpreter is not built with -fsanitize=$sanitizers"

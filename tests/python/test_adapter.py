@@ -52,6 +52,26 @@ def header_enum(header: str, name: str) -> dict[str, int]:
         ("session.h", "ndx_session_state", "NDX_SESSION_", _enums.SessionState),
         ("session.h", "ndx_history_kind", "NDX_HISTORY_", _enums.HistoryKind),
         ("spi/plugin.h", "ndx_plugin_error", "NDX_PLUGIN_", _enums.PluginErrorKind),
+        (
+            "session_manager.h",
+            "ndx_managed_state",
+            "NDX_MANAGED_",
+            _enums.ManagedState,
+        ),
+        (
+            "session_manager.h",
+            "ndx_managed_event_kind",
+            "NDX_MANAGED_EVENT_",
+            _enums.ManagedEventKind,
+        ),
+        ("tls.h", "ndx_tls_verify", "NDX_TLS_VERIFY_", _enums.TlsVerify),
+        ("log.h", "ndx_log_level", "NDX_LOG_", _enums.LogLevel),
+        (
+            "event.h",
+            "ndx_adapter_event_type",
+            "NDX_ADAPTER_EVENT_",
+            _enums.AdapterEventType,
+        ),
         ("reassembly.h", "ndx_link_type", "NDX_LINK_", _enums.LinkType),
         ("reassembly.h", "ndx_rdma_transport", "NDX_RDMA_", _enums.Transport),
         ("reassembly.h", "ndx_rpc_chunk_kind", "NDX_RPC_CHUNK_", _enums.ChunkKind),
@@ -59,6 +79,12 @@ def header_enum(header: str, name: str) -> dict[str, int]:
         ("reassembly.h", "ndx_orphan_kind", "NDX_ORPHAN_", _enums.OrphanKind),
         ("reassembly.h", "ndx_eviction_reason", "NDX_EVICTION_", _enums.EvictionReason),
         ("reassembly.h", "ndx_reassembly_event_type", "NDX_REASSEMBLY_", _enums.EventType),
+        (
+            "reassembly_parts.h",
+            "ndx_rdma_operation_kind",
+            "NDX_RDMA_OPERATION_",
+            _enums.OperationKind,
+        ),
     ],
 )
 def test_enums_are_those_of_the_headers(

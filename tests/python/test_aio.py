@@ -88,6 +88,10 @@ def test_50_connections_echo_over_tcp() -> None:
         asyncio.run(echoes(adapter, 50))
 
 
+def test_connections_echo_beside_each_other(adapter: ndx.Adapter) -> None:
+    asyncio.run(echoes(adapter, 4))
+
+
 def test_a_cancelled_task_cancels_its_operation(adapter: ndx.Adapter) -> None:
     async def main() -> None:
         end = End(adapter)

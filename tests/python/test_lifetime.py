@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -202,6 +203,81 @@ def test_a_server_is_not_closed_in_its_own_callback(variant: ndx.Variant, functi
             session.run()
         assert over.wait(PATIENCE) and len(raised) == 1
         box[0].close()
+
+
+class Caller:
+    """A callback that calls its object until the object is closed."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.ended = False
+        self.call: Callable[[], object] | None = None
+
+    def __call__(self, unused: object) -> None:
+        self.entered.set()
+        deadline = time.monotonic() + PATIENCE
+        while self.call is None or time.monotonic() < deadline:
+            try:
+                if self.call is not None:
+                    self.call()
+            except ndx.ClosedError:
+                self.ended = True
+                return
+
+
+def test_a_receiver_is_closed_beside_a_call_of_its_callback(adapter: ndx.Adapter) -> None:
+    for _ in range(10):
+        caller = Caller()
+        receiver = ndx.Receiver(adapter, on_frame=caller)
+        caller.call = receiver.snapshot
+        with ndx.Sender(adapter) as sender:
+            with ndx.Listener(adapter, local_address(adapter)) as listener:
+                thread = threading.Thread(target=receiver.accept, args=(listener,))
+                thread.start()
+                sender.connect(listener.address, timeout=PATIENCE)
+                thread.join(PATIENCE)
+            sender.send(b"x")
+            assert caller.entered.wait(PATIENCE)
+            receiver.close()
+            assert caller.ended, "close() returns when the callback has returned"
+
+
+def test_a_server_is_closed_beside_a_call_of_its_callback(variant: ndx.Variant) -> None:
+    with ndx.Adapter("loop") as adapter:
+        for _ in range(5):
+            caller = Caller()
+            server = serve(adapter, variant, on_closed=caller)
+            caller.call = server.snapshot
+            end = unconnected(adapter)
+            with ndx.Session(
+                variant, where(server), connector=end.connector, qp=end.qp
+            ) as session:
+                session.run()
+            assert caller.entered.wait(PATIENCE)
+            server.close()
+            assert caller.ended, "close() returns when the callback has returned"
+
+
+def test_the_base_class_closes_nothing_in_a_callback() -> None:
+    raised: list[BaseException] = []
+    over = threading.Event()
+
+    def close(frame: ndx.Frame) -> None:
+        try:
+            ndx._ndx.Object.close(receiver)
+        except ndx.BusyError as error:
+            raised.append(error)
+        over.set()
+
+    with ndx.Adapter("loop") as adapter, ndx.Receiver(adapter, on_frame=close) as receiver:
+        with ndx.Sender(adapter) as sender:
+            with ndx.Listener(adapter, local_address(adapter)) as listener:
+                thread = threading.Thread(target=receiver.accept, args=(listener,))
+                thread.start()
+                sender.connect(listener.address, timeout=PATIENCE)
+                thread.join(PATIENCE)
+            sender.send(b"x")
+            assert over.wait(PATIENCE) and len(raised) == 1
 
 
 def test_a_server_is_dropped_in_its_own_callback() -> None:

@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import sys
+import sysconfig
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from conftest import PATIENCE, local_address, python
 from pairs import unconnected
 
 import ndx
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def in_child(function: object) -> int:
@@ -80,6 +86,29 @@ def test_a_sub_interpreter_is_refused() -> None:
     with pytest.raises(interpreters.RunFailedError, match="main interpreter"):
         interpreters.run_string(new, import_it)
     interpreters.destroy(new)
+
+
+def test_a_free_threaded_build_is_refused() -> None:
+    """Debian 12 has none: what tells such a build apart is set by hand."""
+    said = python("import sys\nsys.abiflags += 't'\nimport ndx\n", ok=False)
+    assert "ImportError: ndx does not work on a free-threaded build" in said
+
+
+def test_a_free_threaded_build_is_refused_by_the_compiler() -> None:
+    compiler = shutil.which("cc")
+    include = sysconfig.get_path("include")
+    if compiler is None or not os.path.exists(os.path.join(include, "Python.h")):
+        pytest.skip("cc or the headers of Python are missing")
+    source = ROOT / "shims" / "python" / "src" / "module.c"
+    command = [compiler, "-fsyntax-only", "-std=c11", "-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030B0000"]
+    command += ["-I", str(ROOT / "api"), "-isystem", include, str(source)]
+    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    for more, refused in (([], False), (["-DPy_GIL_DISABLED=1"], True)):
+        ran = subprocess.run(
+            command + more, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (ran.returncode != 0) == refused, ran.stderr
+        assert ("free-threaded build" in ran.stderr) == refused
 
 
 @pytest.mark.parametrize("wait", ["results", "request", "connect"])

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""python3 -m ndx, and the examples of docs/python.md as the page has them."""
+"""python3 -m ndx, and the examples of docs/python*.md as the pages have them."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,14 +84,21 @@ def test_decode(tmp_path: Path) -> None:
     assert "neither pcap" in run("decode", __file__, ok=False)
 
 
-PAGE = (ROOT / "docs" / "python.md").read_text()
+PAGES = ("python.md", "python-negotiation.md")
+PAGE = "\n".join((ROOT / "docs" / page).read_text() for page in PAGES)
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.S)
 
 
-@pytest.mark.parametrize("code, output", EXAMPLES, ids=["frames", "asyncio", "capture", "negotiation"])
+NAMES = ["frames", "asyncio", "capture", "dissected", "negotiation", "device", "manager"]
+
+
+@pytest.mark.parametrize("code, output", EXAMPLES, ids=NAMES)
 def test_examples_of_the_page(code: str, output: str, tmp_path: Path) -> None:
-    if "numpy" in code:
-        pytest.importorskip("numpy")
+    for module in ("numpy", "matplotlib", "pandas"):
+        if f"import {module}" in code and importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is missing")
+    if "ndx_plugin" in code and os.environ.get("LD_PRELOAD"):
+        pytest.skip("the host of Python plugins does not run under a sanitizer")
     if "nfs.pcap" in code:
         capture(tmp_path / "nfs.pcap")
     ran = subprocess.run(
@@ -102,3 +111,7 @@ def test_examples_of_the_page(code: str, output: str, tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == output
+    for picture in re.findall(r'savefig\("(.*?)"\)', code):
+        assert "</svg>" in (tmp_path / picture).read_text()
+        if "NDX_PICTURES" in os.environ:  # to renew those of the page
+            shutil.copy(tmp_path / picture, os.environ["NDX_PICTURES"])

@@ -107,6 +107,47 @@ def test_packets_come_from_anywhere(capture: Path) -> None:
         assert [bytes(e.data) for e in events] == wanted  # type: ignore[attr-defined]
 
 
+class Trickle(io.BytesIO):
+    """A source that has so many bytes at a time, as a pipe."""
+
+    piece = 1
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return self.read(self.piece)
+
+
+def swapped(capture: bytes) -> bytes:
+    """The same capture in the other byte order."""
+    out = [struct.pack(">IHHiIII", *struct.unpack("<IHHiIII", capture[:24]))]
+    at = 24
+    while at < len(capture):
+        seconds, fraction, captured, original = struct.unpack_from("<IIII", capture, at)
+        out.append(struct.pack(">IIII", seconds, fraction, captured, original))
+        out.append(capture[at + 16 : at + 16 + captured])
+        at += 16 + captured
+    return b"".join(out)
+
+
+@pytest.mark.parametrize("piece", [1, 15, 17, 100, 5000])
+def test_a_live_capture_comes_in_pieces(capture: Path, piece: int) -> None:
+    whole = capture.read_bytes()
+    wanted = [(m.time_ns, m.packet, bytes(m.data)) for m in ndx.reassemble(capture)]
+    for form in (whole, swapped(whole)):
+        source = Trickle(form)
+        source.piece = piece
+        assert [(m.time_ns, m.packet, bytes(m.data)) for m in ndx.reassemble(source)] == wanted
+        packets = [(p.time_ns, p.data, p.link_type, p.original) for p in ndx.packets(capture)]
+        assert [m.time_ns for m in ndx.reassemble(packets)] == [w[0] for w in wanted]
+        broken = Trickle(form[:-1])
+        broken.piece = piece
+        with pytest.raises(EOFError):
+            list(ndx.reassemble(broken))
+    long = bytearray(whole[:40])
+    long[32:36] = b"\xff" * 4
+    with pytest.raises(ndx.CaptureError):
+        list(ndx.reassemble(Trickle(long)))
+
+
 def test_a_message_has_its_parts(capture: Path) -> None:
     rpcs = list(ndx.reassemble(capture))
     with_chunks = [m for m in rpcs if m.chunks]

@@ -8,6 +8,12 @@ interpreter's lock, and Ctrl-C interrupts them. docs/python.md has examples.
 
 from __future__ import annotations
 
+import sys
+
+if "t" in sys.abiflags:  # the extension counts on the interpreter's lock
+    raise ImportError("ndx does not work on a free-threaded build of Python: use an ordinary one")
+
+from ._log import LogRecord, set_log  # isort: skip - the end of the log is the last
 from ._adapter import (
     Adapter,
     AdapterEntry,
@@ -37,9 +43,10 @@ from ._capture import (
     packets,
     reassemble,
 )
-from ._connection import CompletionQueue, Connector, Listener
+from ._connection import CompletionQueue, Connector, Listener, SharedReceiveQueue
 from ._enums import (
     Access,
+    AdapterEventType,
     Capability,
     ChunkKind,
     DisconnectReason,
@@ -49,6 +56,10 @@ from ._enums import (
     HistoryKind,
     HoleKind,
     LinkType,
+    LogLevel,
+    ManagedEventKind,
+    ManagedState,
+    OperationKind,
     OrphanKind,
     PluginErrorKind,
     QueuePairState,
@@ -60,10 +71,12 @@ from ._enums import (
     SessionState,
     Stage,
     Status,
+    TlsVerify,
     Transport,
 )
 from ._errors import (
     AbortedError,
+    AccessDeniedError,
     BusyError,
     CanceledError,
     ClosedError,
@@ -79,8 +92,13 @@ from ._errors import (
     TimedOutError,
     UnreachableError,
 )
-from ._ndx import Frame, MemoryRegion, QueuePair, Result, version
+from ._event import AdapterEvent, adapter_event
+from ._manager import ManagedEvent, ManagedSession, SessionManager
+from ._ndx import Frame, MemoryRegion, MemoryWindow, QueuePair, Result, Segment, version
 from ._negotiation import (
+    NO_LIMIT,
+    Ends,
+    Grant,
     HistoryEntry,
     Negotiation,
     Parameter,
@@ -89,18 +107,24 @@ from ._negotiation import (
     Session,
     SessionError,
     SessionFailure,
+    SessionView,
     Variant,
 )
-from ._stream import ANY_CHANNEL, Batch, Cause, Receiver, Sender
+from ._stream import ANY_CHANNEL, Batch, Cause, Receiver, Sender, Slab
+from ._tls import Tls
 
 __version__ = version()
 
 __all__ = [
     "ANY_CHANNEL",
+    "NO_LIMIT",
     "AbortedError",
+    "AccessDeniedError",
     "Access",
     "Adapter",
     "AdapterEntry",
+    "AdapterEvent",
+    "AdapterEventType",
     "AdapterInfo",
     "Address",
     "Batch",
@@ -120,6 +144,7 @@ __all__ = [
     "DisconnectReason",
     "Duplicate",
     "Endpoint",
+    "Ends",
     "Error",
     "ErrorLayer",
     "Event",
@@ -128,6 +153,7 @@ __all__ = [
     "EvictionReason",
     "ForkedError",
     "Frame",
+    "Grant",
     "HistoryEntry",
     "HistoryKind",
     "Hole",
@@ -135,10 +161,18 @@ __all__ = [
     "InvalidParameterError",
     "LinkType",
     "Listener",
+    "LogLevel",
+    "LogRecord",
+    "ManagedEvent",
+    "ManagedEventKind",
+    "ManagedSession",
+    "ManagedState",
     "MemoryRegion",
+    "MemoryWindow",
     "Negotiation",
     "NotFoundError",
     "NotSupportedError",
+    "OperationKind",
     "Orphan",
     "OrphanKind",
     "Packet",
@@ -160,24 +194,33 @@ __all__ = [
     "Role",
     "Rpc",
     "RpcError",
+    "Segment",
     "Send",
     "Sender",
     "Server",
     "Session",
     "SessionError",
     "SessionFailure",
+    "SessionManager",
     "SessionState",
+    "SessionView",
+    "SharedReceiveQueue",
+    "Slab",
     "Stage",
     "StateError",
     "Status",
     "TimedOutError",
+    "Tls",
+    "TlsVerify",
     "Transport",
     "UnreachableError",
     "Variant",
+    "adapter_event",
     "adapters",
     "default_adapter",
     "packets",
     "reassemble",
     "resolve",
+    "set_log",
     "version",
 ]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any, NamedTuple, Union, cast
 
 from . import _ndx, _pcap
+from ._dissected import Dissected
 from ._enums import (
     ChunkKind,
     EventType,
@@ -297,7 +298,7 @@ MESSAGES = (EventType.CALL, EventType.REPLY)
 """The events that are reported if nothing else is asked for."""
 
 
-class Reassembly(_ndx.Reassembly):
+class Reassembly(Dissected):
     """Reassembly(events=(CALL, REPLY), *, max_bytes=24 MiB, max_age=300 s, max_segments=65536,
     max_connections=4096, reorder_packets=1024, check_crc=False)
 
@@ -339,7 +340,8 @@ class Reassembly(_ndx.Reassembly):
         """Process a packet, given as any object with a buffer; the events that it causes.
 
         original: its length on the wire, if the capture cut it. A packet that cannot be
-        understood is counted (`malformed` of stats()); it is not an error.
+        understood is counted (`malformed` of stats()); it is not an error. Raises ValueError for
+        a number out of range.
         """
         return self._feed(data, time_ns, link_type, original)
 
@@ -353,22 +355,18 @@ class Reassembly(_ndx.Reassembly):
 Source = Union[str, "os.PathLike[str]", IO[bytes], Iterable[tuple[Any, ...]]]
 
 
-def _from(source: Source, link_type: int) -> Iterator[tuple[int, Any, int, int]]:
-    """(time in ns, bytes, link type, length on the wire) of each packet."""
+def _events(r: _ndx.Reassembly, source: Source, link_type: int) -> Iterator[Any]:
+    """The events that the packets of the source cause."""
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
-            yield from _pcap.packets(file)
+            yield from _pcap.fed(file, r._feed, r._feed_pcap)
     elif hasattr(source, "read"):
-        yield from _pcap.packets(cast("IO[bytes]", source))
+        yield from _pcap.fed(cast("IO[bytes]", source), r._feed, r._feed_pcap)
     else:
         for time, data, *more in source:
             time_ns = int(time * 1e9) if isinstance(time, float) else time
-            yield (
-                time_ns,
-                data,
-                more[0] if more else link_type,
-                more[1] if len(more) > 1 else 0,
-            )
+            link = more[0] if more else link_type
+            yield from r._feed(data, time_ns, link, more[1] if len(more) > 1 else 0)
 
 
 def packets(path: str | os.PathLike[str]) -> Iterator[Packet]:
@@ -405,9 +403,7 @@ def reassemble(
     """
     r = reassembly if reassembly is not None else Reassembly(events, **limits)
     try:
-        feed = r._feed
-        for time_ns, data, link, original in _from(source, link_type):
-            yield from feed(data, time_ns, link, original)
+        yield from _events(r, source, link_type)
         yield from r.flush()
     finally:
         if reassembly is None:

@@ -57,6 +57,28 @@ class CompletionQueue(_ndx.CompletionQueue):
         return self._wait(timeout, count)
 
 
+class SharedReceiveQueue(_ndx.SharedReceiveQueue):
+    """SharedReceiveQueue(adapter, depth=64, *, max_sge=1, threshold=0): receives that several queue
+    pairs (QueuePair(..., srq=)) take from.
+
+    A receive is of whichever queue pair gets a message; receives that no message used have no
+    result. Regions and contexts of posted receives are kept until the queue, and the completion
+    queues of its queue pairs, are closed.
+
+    Raises NotSupportedError without Capability.SRQ, InvalidParameterError (a number out of range).
+    """
+
+    def wait_low(self, timeout: float | None = None) -> None:
+        """Wait up to `timeout` seconds (None: no limit) until fewer receives than `threshold` are
+        left; at once if that is so.
+
+        One wait at a time: the end of one by time or Ctrl-C cancels the others. Raises
+        TimedOutError, CanceledError (cancel(), or close() in another thread),
+        InvalidParameterError (threshold is 0).
+        """
+        wait_for(self._start_notify(None), Limit(timeout), self.cancel, "wait_low")
+
+
 class Connector(_ndx.Connector):
     """Connector(adapter, *, drain_timeout_ms=2000, disconnect_timeout_ms=5000,
     connect_timeout_ms=..., psn=...): connects one queue pair, and ends the connection.

@@ -46,6 +46,7 @@ class Status(IntEnum):
     DEVICE_REMOVED = -33
     INTERNAL_ERROR = -34
     UNSUCCESSFUL = -35
+    ACCESS_DENIED = -36
 
 
 class Capability(IntFlag):
@@ -190,6 +191,8 @@ class HistoryKind(IntEnum):
     VERDICT = 7
     HELLO = 8
     TLS = 9
+    ADD = 10
+    LOST = 11
 
 
 class PluginErrorKind(IntEnum):
@@ -214,6 +217,33 @@ class LinkType(IntEnum):
     IPV6 = 229
     INFINIBAND = 247
     SLL2 = 276
+
+
+class LogLevel(IntEnum):
+    """Importance of a log record. A level includes the levels before it."""
+
+    ERROR = 0
+    WARN = 1
+    INFO = 2
+    DEBUG = 3
+
+
+class AdapterEventType(IntEnum):
+    """What has happened to an adapter."""
+
+    PORT_DOWN = 1
+    PORT_UP = 2
+    ADDRESS_CHANGE = 3
+    SUBNET_CHANGE = 4
+    DEVICE_REMOVED = 5
+
+
+class OperationKind(IntEnum):
+    """Kind of an RDMA operation that Reassembly.feed_operation() takes."""
+
+    SEND = 1
+    WRITE = 2
+    READ = 3
 
 
 class Transport(IntEnum):
@@ -276,3 +306,33 @@ class EventType(IntEnum):
     ORPHAN = 8
     EVICTION = 9
     BAD_CRC = 10
+
+
+class ManagedState(IntEnum):
+    """State of a session of a manager."""
+
+    QUEUED = 0
+    CONNECTING = 1
+    UP = 2
+    WAITING = 3
+    OVER = 4
+
+
+class ManagedEventKind(IntEnum):
+    """What has happened to a session of a manager."""
+
+    NONE = 0
+    UP = 1
+    DOWN = 2
+    FAILED = 3
+    GAVE_UP = 4
+    CANCELED = 5
+    ENDED = 6
+
+
+class TlsVerify(IntEnum):
+    """What the peer of a TLS connection has to prove."""
+
+    REQUIRED = 0
+    OPTIONAL = 1
+    NONE = 2

@@ -70,6 +70,10 @@ class QueueFullError(Error):
     """The queue is full: take results, then post again (NO_MORE_ENTRIES)."""
 
 
+class AccessDeniedError(Error, builtins.PermissionError):
+    """The system does not allow it, as a port below 1024 (ACCESS_DENIED)."""
+
+
 class StateError(Error):
     """The object is not in the state that the call needs (INVALID_DEVICE_STATE)."""
 
@@ -101,6 +105,7 @@ _CLASSES: dict[Status, type[Error]] = {
     Status.NO_MORE_ENTRIES: QueueFullError,
     Status.INVALID_DEVICE_STATE: StateError,
     Status.DEVICE_BUSY: BusyError,
+    Status.ACCESS_DENIED: AccessDeniedError,
 }
 
 

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple, Union
 
 from . import _ndx
 from ._adapter import Address
 from ._connection import Limit, wait_for
 from ._enums import ErrorLayer, HistoryKind, PluginErrorKind, Stage, Status
-from ._errors import Error, make_error
+from ._errors import ClosedError, Error, make_error
+from ._tls import Tls, arguments_of
 
 Variant = _ndx.Variant
 
@@ -44,7 +46,10 @@ class PluginEntry(NamedTuple):
 
 
 class SessionFailure(NamedTuple):
-    """Why a session failed: status OK if it did not."""
+    """Why a session failed: status OK if it did not.
+
+    queue_pair -- of several, the index of the one that failed; None: it is not one of them
+    """
 
     status: Status
     layer: ErrorLayer
@@ -53,6 +58,7 @@ class SessionFailure(NamedTuple):
     stage: Stage
     round: int
     text: str
+    queue_pair: int | None
 
 
 class HistoryEntry(NamedTuple):
@@ -118,6 +124,13 @@ class Negotiation(_ndx.Negotiation):
         return _ndx.Variant(self, plugin, variant, texts)
 
 
+Ends = Union[
+    tuple[_ndx.Connector, _ndx.QueuePair],
+    tuple[_ndx.Connector, _ndx.QueuePair, Union[_ndx.MemoryRegion, _ndx.Receiver, None]],
+]
+"""What one queue pair of a session is: (connector, qp), or (connector, qp, memory)."""
+
+
 class BaseSession(_ndx.Session):
     """What ndx.Session and ndx.aio.Session have in common."""
 
@@ -128,7 +141,8 @@ class BaseSession(_ndx.Session):
         *,
         connector: _ndx.Connector | None = None,
         qp: _ndx.QueuePair | None = None,
-        memory: _ndx.MemoryRegion | None = None,
+        memory: _ndx.MemoryRegion | _ndx.Receiver | None = None,
+        queue_pairs: Iterable[Ends] = (),
         inbound_read_limit: int = 16,
         outbound_read_limit: int = 16,
         connect_timeout_ms: int = 5000,
@@ -140,6 +154,8 @@ class BaseSession(_ndx.Session):
         max_message: int = 65536,
         max_rounds: int = 64,
         max_history: int = 128,
+        tls: Tls | None = None,
+        allow_plaintext: bool = False,
     ) -> Any:
         return super().__new__(
             cls,
@@ -148,6 +164,7 @@ class BaseSession(_ndx.Session):
             connector=connector,
             qp=qp,
             memory=memory,
+            queue_pairs=tuple(queue_pairs),
             inbound_read_limit=inbound_read_limit,
             outbound_read_limit=outbound_read_limit,
             connect_timeout_ms=connect_timeout_ms,
@@ -159,6 +176,8 @@ class BaseSession(_ndx.Session):
             max_message=max_message,
             max_rounds=max_rounds,
             max_history=max_history,
+            tls=arguments_of(tls),
+            allow_plaintext=allow_plaintext,
         )
 
     @property
@@ -167,13 +186,18 @@ class BaseSession(_ndx.Session):
         return SessionFailure(*self._error())
 
     @property
+    def add_failure(self) -> SessionFailure:
+        """Why the latest add_queue_pairs() failed; status OK if it did not, or there was none."""
+        return SessionFailure(*self._add_error())
+
+    @property
     def history(self) -> list[HistoryEntry]:
         """The latest steps, at most `max_history`."""
         return [HistoryEntry(*entry) for entry in self._history()]
 
-    def explained(self, error: Error) -> Error:
+    def explained(self, error: Error, adding: bool = False) -> Error:
         """The exception with what the session knows of the failure."""
-        failure = self.failure
+        failure = self.add_failure if adding else self.failure
         if failure.status != error.status:
             return error
         kind = type(make_error(error.status, "", 0))
@@ -189,7 +213,12 @@ class Session(BaseSession):
 
     servers -- "HOST:PORT", or several, best first
     connector, qp -- what is to be connected, both or neither; the session holds them open
-    memory  -- a MemoryRegion for the peer
+    memory  -- for the peer: a MemoryRegion, or a Receiver in mode WRITE, whose slab it is
+    queue_pairs -- in place of these: several, each (connector, qp) or (connector, qp, memory). The
+               plugin must take several, the server as many. Each is connected to the one of the
+               same index there, and later its connection ends by itself
+    tls     -- Tls; None: plaintext
+    allow_plaintext -- without TLS: connect beyond the loopback, too
     The others are those of struct ndx_session_attr (ndx/session.h).
     """
 
@@ -214,24 +243,80 @@ class Session(BaseSession):
         """connect(), then the stages info, validate and ready."""
         self._wait(self._start_run(None))
 
+    def add_queue_pairs(self, queue_pairs: Iterable[Ends]) -> int:
+        """Add queue pairs to a session of several, after stage ready; the index of the first one.
+
+        All of them are connected, or none, and the others of the session live on. Ctrl-C and
+        cancel() end this call alone.
+
+        Raises SessionError (`add_failure`), NotSupportedError (the session has one queue pair, or
+        an end takes none later), StateError (not between the stages ready and done), BusyError.
+        """
+        try:
+            op = self._start_add(tuple(queue_pairs), None)
+            return wait_for(op, Limit(None), self.cancel, "session")
+        except Error as error:
+            raise self.explained(error, adding=True) from None
+        finally:
+            with suppress(ClosedError):
+                self._settle()
+
+    def remove_queue_pairs(self, first: int, count: int = 1) -> None:
+        """Take queue pairs whose connections have ended out of a session of several.
+
+        Their places and memory are free again at both ends. Disconnect them first. Raises
+        InvalidParameterError (the session does not have them), StateError (a connection still
+        says goodbye by the session), NotSupportedError.
+        """
+        self._remove(first, count)
+
 
 SessionView = _ndx.Session
 """A session of a server, for its functions: only what it knows may be asked."""
 
 OpenFunction = Callable[[SessionView], "tuple[Any, ...] | None"]
 
+NO_LIMIT = 0xFFFFFFFF
+"""Of max_handshakes and max_handshakes_per_address: as many as come."""
+
+
+class Grant(NamedTuple):
+    """A variant that the clients of a name or a pre-shared key may use; None: any of the plugin.
+
+    name         -- one that the client's certificate has; or
+    psk_identity -- that of the client's pre-shared key
+    """
+
+    plugin: str
+    variant: str | None = None
+    name: str | None = None
+    psk_identity: str | None = None
+
 
 class Server(_ndx.Server):
     """Server(address, variants, *, on_open=None, on_staged=None, on_closed=None, ...): serves many
     clients, each with the variant that it asks for.
 
-    address   -- "HOST:PORT"; port 0: any, see `address`
-    on_open   -- on_open(session) -> None or (connector, qp[, memory]): what the session is to be
-                 connected to. An exception refuses the client
-    on_staged -- on_staged(session, stage): a stage has ended; after READY data may be sent
-    on_closed -- on_closed(session): the session is over; connector and queue pair are free again
-    The functions run on threads of the library. The others are those of
-    struct ndx_negotiation_server_attr (ndx/negotiation_server.h).
+    address    -- "HOST:PORT"; port 0: any, see `address`
+    on_open    -- on_open(session) -> None or (connector, qp[, memory]): what the session is to be
+                  connected to. An exception refuses the client
+    on_staged  -- on_staged(session, stage): a stage has ended; after READY data may be sent
+    on_closed  -- on_closed(session): the session is over; connectors and queue pairs are free again
+    on_open_many -- on_open_many(session, count) -> count times (connector, qp[, memory]), for a
+                  client with several queue pairs. None: such clients are refused
+    on_add_many -- on_add_many(session, first, count) -> the same, for a client that adds queue
+                  pairs, from index `first` on; an exception refuses these. None: nothing is added
+    on_added   -- on_added(session, first, count, status): these are connected, or, if the status is
+                  not OK, are not, and the function closes what on_add_many has given
+    on_removed -- on_removed(session, index): the client has taken this one out of its session; the
+                  function disconnects and closes it
+    tls        -- Tls; None: plaintext
+    grants     -- with tls: which clients may use which variants; (): all use all
+    allow_plaintext -- without TLS: listen beyond the loopback, too
+    The functions run on threads of the library. The others are the limits of
+    struct ndx_negotiation_server_attr (ndx/negotiation_server.h), and the read limits of
+    struct ndx_connect_attr. 0 is no limit in max_waiting_per_address and the limits of a principal;
+    in the limits of handshakes (a second) 0 is the default, and NO_LIMIT no limit.
     """
 
     def __new__(
@@ -242,7 +327,32 @@ class Server(_ndx.Server):
         on_open: OpenFunction | None = None,
         on_staged: Callable[[SessionView, Stage], object] | None = None,
         on_closed: Callable[[SessionView], object] | None = None,
-        **limits: int,
+        on_open_many: Callable[[SessionView, int], Iterable[Ends]] | None = None,
+        on_add_many: Callable[[SessionView, int, int], Iterable[Ends]] | None = None,
+        on_added: Callable[[SessionView, int, int, Status], object] | None = None,
+        on_removed: Callable[[SessionView, int], object] | None = None,
+        tls: Tls | None = None,
+        grants: Iterable[Grant] = (),
+        allow_plaintext: bool = False,
+        inbound_read_limit: int = 16,
+        outbound_read_limit: int = 16,
+        max_sessions: int = 4096,
+        workers: int = 2,
+        workers_most: int = 64,
+        hello_timeout_ms: int = 5000,
+        stage_timeout_ms: int = 30000,
+        session_timeout_ms: int = 120000,
+        plugin_warn_ms: int = 5000,
+        max_message: int = 65536,
+        max_rounds: int = 64,
+        max_history: int = 16,
+        max_waiting_per_address: int = 2048,
+        max_sessions_per_principal: int = 1024,
+        max_queue_pairs_per_principal: int = 1024,
+        max_memory_per_principal: int = 0,
+        max_handshakes_per_address: int = 0,
+        max_handshakes: int = 0,
+        max_queue_pairs: int = 64,
     ) -> Server:
         several = (variants,) if isinstance(variants, _ndx.Variant) else tuple(variants)
         return super().__new__(
@@ -252,12 +362,40 @@ class Server(_ndx.Server):
             on_open=on_open,
             on_staged=on_staged,
             on_closed=on_closed,
-            **limits,
+            on_open_many=on_open_many,
+            on_add_many=on_add_many,
+            on_added=on_added,
+            on_removed=on_removed,
+            tls=arguments_of(tls),
+            grants=tuple(grants),
+            allow_plaintext=allow_plaintext,
+            inbound_read_limit=inbound_read_limit,
+            outbound_read_limit=outbound_read_limit,
+            max_sessions=max_sessions,
+            workers=workers,
+            workers_most=workers_most,
+            hello_timeout_ms=hello_timeout_ms,
+            stage_timeout_ms=stage_timeout_ms,
+            session_timeout_ms=session_timeout_ms,
+            plugin_warn_ms=plugin_warn_ms,
+            max_message=max_message,
+            max_rounds=max_rounds,
+            max_history=max_history,
+            max_waiting_per_address=max_waiting_per_address,
+            max_sessions_per_principal=max_sessions_per_principal,
+            max_queue_pairs_per_principal=max_queue_pairs_per_principal,
+            max_memory_per_principal=max_memory_per_principal,
+            max_handshakes_per_address=max_handshakes_per_address,
+            max_handshakes=max_handshakes,
+            max_queue_pairs=max_queue_pairs,
         )
 
 
 __all__ = [
+    "NO_LIMIT",
     "Address",
+    "Ends",
+    "Grant",
     "HistoryEntry",
     "Negotiation",
     "Parameter",
@@ -266,5 +404,6 @@ __all__ = [
     "Session",
     "SessionError",
     "SessionFailure",
+    "SessionView",
     "Variant",
 ]

@@ -6,14 +6,28 @@ Every length of the file is checked before anything is read for it.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import struct
 import zlib
-from collections.abc import Iterator
-from typing import IO, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import IO, Any, NamedTuple, cast
 
 PACKET_MOST = 1 << 28
 """Longest packet or block that is taken for one."""
+CHUNK = 1 << 18
+"""Bytes of a classic capture that are read at once."""
+SECTION = b"\x0a\x0d\x0d\x0a"
+"""A pcapng file begins so."""
+CLASSIC = (
+    b"\xa1\xb2\xc3\xd4",
+    b"\xd4\xc3\xb2\xa1",
+    b"\xa1\xb2\x3c\x4d",
+    b"\x4d\x3c\xb2\xa1",
+)
+"""A classic capture begins so: either byte order, microseconds or nanoseconds."""
+
+FeedPcap = Callable[[bytes, bool, int, int], tuple[list[Any], int]]
 
 
 class Packet(NamedTuple):
@@ -44,11 +58,17 @@ def _or_end(file: IO[bytes], size: int) -> bytes:
     return data
 
 
-def _pcap(file: IO[bytes], magic: bytes) -> Iterator[Packet]:
+def _pcap_head(file: IO[bytes], magic: bytes) -> tuple[str, int, int]:
+    """Byte order, nanoseconds of a unit of time, and link type."""
     order = ">" if magic[0] == 0xA1 else "<"
     scale = 1 if b"\x3c" in magic else 1000
-    head = struct.Struct(order + "IIII")
     link_type = struct.unpack(order + "HHiIII", _exactly(file, 20))[5] & 0x0FFFFFFF
+    return order, scale, link_type
+
+
+def _pcap(file: IO[bytes], magic: bytes) -> Iterator[Packet]:
+    order, scale, link_type = _pcap_head(file, magic)
+    head = struct.Struct(order + "IIII")
     while bytes_of := _or_end(file, 16):
         seconds, fraction, captured, original = head.unpack(bytes_of)
         if captured > PACKET_MOST:
@@ -81,8 +101,9 @@ class _Interface:
             at += 4 + (length + 3 & ~3)
 
     def time_ns(self, high: int, low: int) -> int:
-        """A time stamp of this interface; 0: before the epoch."""
-        return max(0, ((high << 32 | low) * 10**9) // self.units + self.offset * 10**9)
+        """A time stamp of this interface; 0: before the epoch; at most what 64 bits hold."""
+        time = ((high << 32 | low) * 10**9) // self.units + self.offset * 10**9
+        return min(max(0, time), 2**64 - 1)
 
 
 def _packet(kind: int, body: bytes, order: str, interfaces: list[_Interface]) -> Packet | None:
@@ -137,32 +158,69 @@ def _pcapng(file: IO[bytes]) -> Iterator[Packet]:
         head = _or_end(file, 4)
 
 
+def _fed_pcap(file: IO[bytes], magic: bytes, feed_pcap: FeedPcap) -> Iterator[Any]:
+    """As _pcap(), but the records are taken apart by `feed_pcap`, many with one call."""
+    order, scale, link_type = _pcap_head(file, magic)
+    read = getattr(file, "read1", file.read)  # a live source gives what there is
+    data = read(CHUNK)
+    while data:
+        events, used = feed_pcap(data, order == ">", scale, link_type)
+        yield from events
+        data = data[used:]
+        if not data:
+            data = read(CHUNK)
+        elif len(data) < 16:
+            data += _exactly(file, 16 - len(data))
+        else:
+            (captured,) = struct.unpack_from(order + "I", data, 8)
+            if captured > PACKET_MOST:
+                raise CaptureError(f"a packet of {captured} bytes")
+            data += _exactly(file, 16 + captured - len(data))
+
+
+@contextlib.contextmanager
+def _plain(file: IO[bytes]) -> Iterator[tuple[IO[bytes], bytes]]:
+    """The file, or what is compressed in it; and the first 4 bytes, which are taken."""
+    magic = file.read(4)
+    if magic[:2] != b"\x1f\x8b":
+        yield file, magic
+        return
+    if not file.seekable():
+        raise CaptureError("a compressed capture has to be a file")
+    file.seek(-len(magic), 1)
+    try:
+        with gzip.open(file) as inner:
+            magic = inner.read(4)
+            if magic[:2] == b"\x1f\x8b":
+                raise CaptureError("a capture that is compressed twice")
+            yield cast("IO[bytes]", inner), magic
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise CaptureError(f"broken gzip: {error}") from None
+
+
 def packets(file: IO[bytes]) -> Iterator[Packet]:
     """The packets of an open capture file.
 
     Raises CaptureError (no capture, or broken), EOFError (it ends within a packet: all packets
     before were yielded).
     """
-    magic = file.read(4)
-    if magic[:2] == b"\x1f\x8b":
-        if not file.seekable():
-            raise CaptureError("a compressed capture has to be a file")
-        file.seek(-len(magic), 1)
-        try:
-            with gzip.open(file) as inner:
-                if inner.peek(2)[:2] == b"\x1f\x8b":
-                    raise CaptureError("a capture that is compressed twice")
-                yield from packets(inner)  # type: ignore[arg-type]
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise CaptureError(f"broken gzip: {error}") from None
-    elif magic == b"\x0a\x0d\x0d\x0a":
-        yield from _pcapng(file)
-    elif magic in (
-        b"\xa1\xb2\xc3\xd4",
-        b"\xd4\xc3\xb2\xa1",
-        b"\xa1\xb2\x3c\x4d",
-        b"\x4d\x3c\xb2\xa1",
-    ):
-        yield from _pcap(file, magic)
-    else:
-        raise CaptureError("neither pcap nor pcapng")
+    with _plain(file) as (plain, magic):
+        if magic == SECTION:
+            yield from _pcapng(plain)
+        elif magic in CLASSIC:
+            yield from _pcap(plain, magic)
+        else:
+            raise CaptureError("neither pcap nor pcapng")
+
+
+def fed(file: IO[bytes], feed: Callable[..., list[Any]], feed_pcap: FeedPcap) -> Iterator[Any]:
+    """The events that packets() of the file cause: `feed` takes one packet, `feed_pcap` a part of a
+    classic capture. Raises as packets()."""
+    with _plain(file) as (plain, magic):
+        if magic == SECTION:
+            for packet in _pcapng(plain):
+                yield from feed(packet.data, packet.time_ns, packet.link_type, packet.original)
+        elif magic in CLASSIC:
+            yield from _fed_pcap(plain, magic, feed_pcap)
+        else:
+            raise CaptureError("neither pcap nor pcapng")

@@ -29,20 +29,21 @@ class Cause(NamedTuple):
     text: str
 
 
+class Slab(NamedTuple):
+    """The slots of a receiver in mode WRITE, as its peer may write to them."""
+
+    address: int
+    length: int
+    token: int
+
+
 class Batch(list[Frame]):
     """Frames that were taken together. `with` releases all of them at its end, also those that
     the program has taken out of the batch's loop."""
 
     def release(self) -> None:
         """Release all frames. Raises BufferError if views of one exist; the others are released."""
-        problem: BufferError | None = None
-        for frame in self:
-            try:
-                frame.release()
-            except BufferError as error:
-                problem = error
-        if problem is not None:
-            raise problem
+        _ndx._release(self)
         self.clear()
 
     def __enter__(self) -> Batch:
@@ -130,6 +131,14 @@ class BaseReceiver(_ndx.Receiver):
     def cause(self) -> Cause:
         """Why the receiver does not run."""
         return Cause(*self._cause())
+
+    @property
+    def slab(self) -> Slab:
+        """The slots, for a sender in mode WRITE, until stop(); in mode SEND the token is 0.
+
+        A session carries it if its `memory` is the receiver.
+        """
+        return Slab(*self._memory())
 
     def prepare(self) -> None:
         """Post all slots, to connect `qp` by other means, for example by a session; then start().
@@ -269,7 +278,7 @@ class Receiver(BaseReceiver):
 
 
 class BaseSender(_ndx.Sender):
-    """What ndx.Sender and ndx.aio.Sender have in common."""
+    """What of ndx.Sender does not wait."""
 
     adapter: _ndx.Adapter
 
@@ -284,6 +293,10 @@ class BaseSender(_ndx.Sender):
         window: int = 0,
         rate: int = 0,
         sequence_wrap: int = 1 << 24,
+        peer_address: int = 0,
+        peer_token: int = 0,
+        peer_slot_size: int | None = None,
+        peer_slot_count: int = 256,
         no_receive_timeout_ms: int = 4000,
         keepalive_ms: int = 5000,
         spin_us: int = 50,
@@ -300,6 +313,10 @@ class BaseSender(_ndx.Sender):
             window=window,
             rate=rate,
             sequence_wrap=sequence_wrap,
+            peer_address=peer_address,
+            peer_token=peer_token,
+            peer_slot_size=slot_size if peer_slot_size is None else peer_slot_size,
+            peer_slot_count=peer_slot_count,
             no_receive_timeout_ms=no_receive_timeout_ms,
             keepalive_ms=keepalive_ms,
             spin_us=spin_us,
@@ -314,6 +331,21 @@ class BaseSender(_ndx.Sender):
         Raises BusyError as Receiver.start().
         """
         self._start(connector)
+
+    def set_memory(
+        self, peer: Slab | tuple[int, int, int] | dict[str, Any], *, slot_size: int, slot_count: int
+    ) -> None:
+        """Send in mode WRITE, before the first frame: into the slab of the peer, which is its
+        `slab`, or its description (describe(), or `peer` of a session's agreement()).
+
+        slot_size, slot_count -- those of the peer's receiver
+
+        Raises InvalidParameterError (the slab is smaller than its slots), StateError (frames were
+        sent already), NotSupportedError (without Capability.WRITE_IMMEDIATE).
+        """
+        if isinstance(peer, dict):
+            peer = Slab(peer["memory.address"], peer["memory.length"], peer["memory.token"])
+        self._set_memory(*peer, slot_size, slot_count)
 
     def describe(self, role: Role) -> dict[str, Any]:
         """As Receiver.describe()."""
@@ -330,6 +362,8 @@ class Sender(BaseSender):
 
     receiver -- send over the connection of this receiver
     rate     -- highest number of frames per second; 0: no limit
+    mode     -- how the peer receives. ReceiverMode.WRITE: into its slab, which peer_address and
+                peer_token say, or set_memory() later
     The others are those of struct ndx_sender_attr (ndx/sender.h). One thread at a time.
     """
 
@@ -383,4 +417,5 @@ __all__ = [
     "Receiver",
     "RefusedError",
     "Sender",
+    "Slab",
 ]

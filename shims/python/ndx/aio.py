@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,10 +30,20 @@ from ._adapter import Address
 from ._connection import READS_MOST
 from ._enums import DisconnectReason, Stage, Status
 from ._errors import AbortedError, CanceledError, ClosedError, Error, RefusedError
-from ._negotiation import BaseSession
+from ._event import AdapterEvent, event_of
+from ._manager import BaseSessionManager, ManagedEvent
+from ._negotiation import BaseSession, Ends
 from ._stream import BaseReceiver, Batch
 
-__all__ = ["CompletionQueue", "Connector", "Listener", "Receiver", "Session"]
+__all__ = [
+    "CompletionQueue",
+    "Connector",
+    "Listener",
+    "Receiver",
+    "Session",
+    "SessionManager",
+    "adapter_event",
+]
 
 _T = TypeVar("_T", bound="_ndx.Object")
 
@@ -157,6 +167,19 @@ class _Managed:
 
     async def __aexit__(self: _T, *unused: object) -> None:  # type: ignore[misc]
         self.close()
+
+
+async def adapter_event(adapter: _ndx.Adapter) -> AdapterEvent:
+    """As ndx.adapter_event(), without a time-out."""
+    buffers: list[bytes] = []
+
+    def start(port: _ndx.Port) -> _ndx.Operation:
+        op, buffer = _ndx._event_start(adapter, port)
+        buffers.append(buffer)
+        return op
+
+    await _outcome(start, lambda: _ndx._event_cancel(adapter))
+    return event_of(buffers[0])
 
 
 class CompletionQueue(_Managed, _Readable, _ndx.CompletionQueue):
@@ -351,3 +374,50 @@ class Session(BaseSession):
     async def run(self) -> None:
         """As ndx.Session.run()."""
         await self._await(self._start_run)
+
+    async def add_queue_pairs(self, queue_pairs: Iterable[Ends]) -> int:
+        """As ndx.Session.add_queue_pairs()."""
+        several = tuple(queue_pairs)
+        try:
+            return await _outcome(lambda port: self._start_add(several, port), self.cancel)
+        except Error as error:
+            raise self.explained(error, adding=True) from None
+        finally:
+            with suppress(ClosedError):
+                self._settle()
+
+    async def remove_queue_pairs(self, first: int, count: int = 1) -> None:
+        """As ndx.Session.remove_queue_pairs(), in another thread, because a plugin may have to be
+        waited for."""
+        await asyncio.to_thread(self._remove, first, count)
+
+
+class SessionManager(BaseSessionManager):
+    """SessionManager(negotiation, *, provide=None, reclaim=None, ...): as ndx.SessionManager, whose
+    events are awaited. Close it by `async with`, which closes in another thread, because the last
+    events are waited for."""
+
+    async def __aenter__(self) -> SessionManager:
+        return self
+
+    async def __aexit__(self, *unused: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    _pending: tuple[_ndx.Operation, bytes, asyncio.Future[None]] | None = None
+
+    async def event(self) -> ManagedEvent:
+        """As ndx.SessionManager.event(), without a time-out, by tasks of one event loop.
+
+        If the waiting task is cancelled, the next call gets the event.
+        """
+        if self._pending is None:
+            hub = _hub()
+            op, buffer = self._start_event(hub.port)
+            if op is None:
+                return ManagedEvent(*self._event_of(buffer))
+            self._pending = op, buffer, hub.future(op)
+        op, buffer, future = self._pending
+        await asyncio.shield(future)
+        self._pending = None
+        op.result()
+        return ManagedEvent(*self._event_of(buffer))

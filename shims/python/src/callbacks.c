@@ -5,13 +5,11 @@
  */
 #include "stream.h"
 
-bool receiver_in_callback(struct receiver *self)
+bool receiver_calls(const struct object *self, unsigned long thread)
 {
-	if (self->thread == 0 || self->thread != PyThread_get_thread_ident())
-		return false;
-	(void)pyndx_raise(NDX_E_DEVICE_BUSY,
-	                  "called in a callback of the receiver: let another thread do it", 0);
-	return true;
+	const struct receiver *r = (const struct receiver *)self;
+
+	return r->thread != 0 && (thread == 0 || thread == r->thread);
 }
 
 static void drop_receiver(struct receiver *r)

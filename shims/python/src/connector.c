@@ -35,41 +35,30 @@ static const struct kind connector_kind = {
 	.drop = drop,
 };
 
+static enum ndx_status create(struct ndx_adapter *adapter, const void *attr, void **out)
+{
+	struct ndx_connector *handle = NULL;
+	enum ndx_status st = ndx_connector_create(adapter, attr, &handle);
+
+	*out = handle;
+	return st;
+}
+
 static PyObject *connector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {
 		"adapter", "drain_timeout_ms", "disconnect_timeout_ms", "connect_timeout_ms", "psn",
 		NULL};
-	struct ndx_connector *handle = NULL;
 	struct ndx_connector_attr attr;
-	struct object *self;
 	PyObject *adapter;
-	enum ndx_status st;
 
 	ndx_connector_attr_init(&attr);
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O&O&O&O&:Connector", names, &adapter,
 	                                 pyndx_u32, &attr.drain_timeout_ms, pyndx_u32,
 	                                 &attr.disconnect_timeout_ms, pyndx_u32,
-	                                 &attr.connect_timeout_ms, pyndx_u32, &attr.psn) ||
-	    !pyndx_is(adapter, pyndx.adapter_type, "adapter"))
+	                                 &attr.connect_timeout_ms, pyndx_u32, &attr.psn))
 		return NULL;
-	self = object_new(type, &connector_kind);
-	if (self == NULL || !object_enter((struct object *)adapter)) {
-		Py_XDECREF((PyObject *)self);
-		return NULL;
-	}
-	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_connector_create(((struct object *)adapter)->handle, &attr, &handle);
-	Py_END_ALLOW_THREADS;
-	if (st == NDX_OK)
-		object_open(self, handle);
-	else
-		(void)pyndx_raise_last(st);
-	object_leave((struct object *)adapter);
-	if (st == NDX_OK)
-		return &self->ob_base;
-	Py_DECREF(&self->ob_base);
-	return NULL;
+	return object_new_on(type, &connector_kind, adapter, create, &attr);
 }
 
 static PyObject *connector_bind(PyObject *self, PyObject *address)
@@ -96,21 +85,11 @@ static void hold_qp(struct connector *self, PyObject *qp)
 	Py_XDECREF(before);
 }
 
-/* Two objects of one call. */
-static bool enter_both(PyObject *one, PyObject *two)
-{
-	if (!object_enter((struct object *)one))
-		return false;
-	if (object_enter((struct object *)two))
-		return true;
-	object_leave((struct object *)one);
-	return false;
-}
-
 /* _start_connect(qp, destination, private_data, inbound, outbound, port); destination None: accept
  */
 static PyObject *connector_start_connect(PyObject *self, PyObject *args)
 {
+	struct object *both[2];
 	struct ndx_connect_attr attr;
 	struct sockaddr_storage address;
 	struct operation *op = NULL;
@@ -129,9 +108,11 @@ static PyObject *connector_start_connect(PyObject *self, PyObject *args)
 		return NULL;
 	attr.private_data = data.buf;
 	attr.private_data_len = (size_t)data.len;
+	both[0] = (struct object *)self;
+	both[1] = (struct object *)qp;
 	if (!pyndx_is(qp, pyndx.pair_type, "qp") ||
 	    (destination != Py_None && !pyndx_address(destination, &address, &length)) ||
-	    !enter_both(self, qp))
+	    !objects_enter(both, 2))
 		goto release;
 	op = operation_new(port, destination == Py_None ? "accept" : "connect");
 	if (op == NULL)
@@ -147,61 +128,51 @@ static PyObject *connector_start_connect(PyObject *self, PyObject *args)
 	Py_END_ALLOW_THREADS;
 	result = operation_started(op, (struct object *)self, NULL, st);
 leave:
-	object_leave((struct object *)qp);
-	object_leave((struct object *)self);
+	objects_leave(both, 2);
 release:
 	PyBuffer_Release(&data);
 	return result;
 }
 
-typedef enum ndx_status start_fn(struct ndx_connector *connector, struct ndx_overlapped *ov);
-
-static PyObject *start(PyObject *self, PyObject *port, start_fn *fn, const char *what)
+static enum ndx_status complete(void *handle, struct ndx_overlapped *ov)
 {
-	struct operation *op;
-	PyObject *result = NULL;
-	enum ndx_status st;
+	return ndx_connector_complete_connect(handle, ov);
+}
 
-	if (!object_enter((struct object *)self))
-		return NULL;
-	op = operation_new(port, what);
-	if (op != NULL) {
-		Py_BEGIN_ALLOW_THREADS;
-		st = fn(handle_of(self), &op->ov);
-		Py_END_ALLOW_THREADS;
-		result = operation_started(op, (struct object *)self, NULL, st);
-	}
-	object_leave((struct object *)self);
-	return result;
+static enum ndx_status disconnect(void *handle, struct ndx_overlapped *ov)
+{
+	return ndx_connector_disconnect(handle, ov);
+}
+
+static enum ndx_status notify(void *handle, struct ndx_overlapped *ov)
+{
+	return ndx_connector_notify_disconnect(handle, ov);
 }
 
 static PyObject *connector_start_complete(PyObject *self, PyObject *port)
 {
-	return start(self, port, ndx_connector_complete_connect, "complete_connect");
+	return object_start(self, port, complete, "complete_connect");
 }
 
 static PyObject *connector_start_disconnect(PyObject *self, PyObject *port)
 {
-	return start(self, port, ndx_connector_disconnect, "disconnect");
+	return object_start(self, port, disconnect, "disconnect");
 }
 
 static PyObject *connector_start_notify(PyObject *self, PyObject *port)
 {
-	return start(self, port, ndx_connector_notify_disconnect, "notify_disconnect");
+	return object_start(self, port, notify, "notify_disconnect");
+}
+
+static enum ndx_status cancel(void *handle)
+{
+	return ndx_connector_cancel(handle);
 }
 
 static PyObject *connector_cancel(PyObject *self, PyObject *unused)
 {
-	enum ndx_status st;
-
 	(void)unused;
-	if (!object_enter((struct object *)self))
-		return NULL;
-	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_connector_cancel(handle_of(self));
-	Py_END_ALLOW_THREADS;
-	object_leave((struct object *)self);
-	return pyndx_done(st);
+	return object_call(self, cancel);
 }
 
 static PyObject *connector_reject(PyObject *self, PyObject *args, PyObject *kwargs)

@@ -68,6 +68,7 @@ static const struct number numbers[] = {
 	NUMBER(psn),
 	NUMBER(mtu),
 	NUMBER(lid),
+	NUMBER(policy),
 };
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 

@@ -112,6 +112,8 @@ static const char *const enum_names[PYTHON_ENUMS] = {
 	[PYTHON_ORPHAN_KIND] = "OrphanKind",
 	[PYTHON_EVICTION_REASON] = "EvictionReason",
 	[PYTHON_EVENT_TYPE] = "EventType",
+	[PYTHON_MANAGED_STATE] = "ManagedState",
+	[PYTHON_MANAGED_EVENT] = "ManagedEventKind",
 };
 
 int pyndx_add_errors(PyObject *module)

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define RELEASE_MOST 64 /* slots that are released with one call */
+
 struct frame {
 	PyObject ob_base;
 	const struct ndx_frame *handle; /* NULL: released */
@@ -93,14 +95,12 @@ static PyObject *frame_data(PyObject *object, void *unused)
 	return view;
 }
 
-/* Release the slot; false: raised, and the frame is still held. */
-static bool release_slot(struct frame *self)
+/* End the view that `data` returned; false: raised, because other views exist. */
+static bool end_view(struct frame *self)
 {
 	PyObject *view = living_view(self);
 	PyObject *done;
 
-	if (self->handle == NULL)
-		return true;
 	if (view != NULL && self->exports > 0) {
 		Py_INCREF(view);
 		done = PyObject_CallMethod(view, "release", NULL);
@@ -115,10 +115,90 @@ static bool release_slot(struct frame *self)
 		                "views of the frame exist: release or drop them first");
 		return false;
 	}
+	return true;
+}
+
+/* Release the slot; false: raised, and the frame is still held. */
+static bool release_slot(struct frame *self)
+{
+	if (self->handle == NULL)
+		return true;
+	if (!end_view(self))
+		return false;
 	if (!pyndx.forked)
 		ndx_frame_release(self->handle);
 	self->handle = NULL;
 	return true;
+}
+
+/* Slots that are released together. */
+struct release {
+	const struct ndx_frame *handles[RELEASE_MOST];
+	size_t count;
+};
+
+/* The lock of the slab may be held by the receiving thread while that posts or takes receives. */
+static void let_go(struct release *r)
+{
+	if (r->count == 0 || pyndx.forked)
+		return;
+	Py_BEGIN_ALLOW_THREADS;
+	ndx_frame_release_list(r->handles, r->count);
+	Py_END_ALLOW_THREADS;
+	r->count = 0;
+}
+
+/* Add the slot of a frame; false: raised. */
+static bool add_slot(struct release *r, PyObject *object)
+{
+	struct frame *self = as_frame(object);
+
+	if (!PyObject_TypeCheck(object, pyndx.frame_type)) {
+		PyErr_SetString(PyExc_TypeError, "not a frame");
+		return false;
+	}
+	if (self->handle == NULL)
+		return true;
+	if ((self->exports > 0 || self->view != NULL) && !end_view(self))
+		return false;
+	r->handles[r->count++] = self->handle;
+	self->handle = NULL;
+	return true;
+}
+
+static PyObject *frames_release(PyObject *module, PyObject *list)
+{
+	struct release release = {.count = 0};
+	PyObject *type = NULL;
+	PyObject *value = NULL;
+	PyObject *trace = NULL;
+
+	(void)module;
+	if (!PyList_Check(list)) {
+		PyErr_SetString(PyExc_TypeError, "not a list of frames");
+		return NULL;
+	}
+	/* The list may change while the lock is away, or while a view ends. */
+	for (Py_ssize_t i = 0; i < PyList_Size(list); i++) {
+		PyObject *frame = PyList_GetItem(list, i);
+
+		Py_INCREF(frame);
+		if (!add_slot(&release, frame)) {
+			Py_XDECREF(type);
+			Py_XDECREF(value);
+			Py_XDECREF(trace);
+			PyErr_Fetch(&type, &value, &trace);
+		}
+		Py_DECREF(frame);
+		if (release.count == RELEASE_MOST)
+			let_go(&release);
+	}
+	let_go(&release);
+	if (type != NULL) {
+		PyErr_Restore(type, value, trace);
+		return NULL;
+	}
+	Py_RETURN_NONE;
 }
 
 static PyObject *frame_release(PyObject *self, PyObject *unused)
@@ -252,7 +332,15 @@ static PyType_Spec frame_spec = {
 	.slots = frame_slots,
 };
 
+static PyMethodDef functions[] = {
+	{"_release", frames_release, METH_O,
+         "Release the frames of a list. Raises the last failure at the end."},
+	{NULL, NULL, 0, NULL},
+};
+
 int pyndx_add_frames(PyObject *module)
 {
+	if (PyModule_AddFunctions(module, functions) != 0)
+		return -1;
 	return pyndx_add_type(module, &frame_spec, NULL, &pyndx.frame_type);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs that a receiver or a sender owns, as objects for connectors and sessions. */
+/* Queue pairs that a receiver or a sender owns, as objects for connectors and sessions; and the
+ * connectors that they take. */
 #include "stream.h"
 
 static void close_handle(struct object *self)
@@ -49,4 +50,29 @@ void lent_pair_end(struct pair **kept)
 		return;
 	object_close(&pair->base);
 	Py_DECREF(&pair->base.ob_base);
+}
+
+PyObject *lent_start(struct object *lender, struct object *connector, start_fn *fn)
+{
+	PyObject *done = NULL;
+	enum ndx_status st;
+
+	if (!object_enter(connector)) {
+		object_leave(lender);
+		return NULL;
+	}
+	if (!object_give(connector))
+		goto leave;
+	Py_BEGIN_ALLOW_THREADS;
+	st = fn(lender->handle, connector->handle);
+	Py_END_ALLOW_THREADS;
+	done = pyndx_done(st);
+	if (st == NDX_OK)
+		object_take(connector);
+	else
+		object_keep(connector);
+leave:
+	object_leave(connector);
+	object_leave(lender);
+	return done;
 }

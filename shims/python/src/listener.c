@@ -18,46 +18,41 @@ static const struct kind listener_kind = {
 	.close = close_handle,
 };
 
+struct where {
+	struct sockaddr_storage local;
+	socklen_t length;
+	uint32_t backlog;
+};
+
+static enum ndx_status listen_on(struct ndx_adapter *adapter, const void *attr, void **out)
+{
+	const struct where *where = attr;
+	struct ndx_listener *handle = NULL;
+	enum ndx_status st = ndx_listen_on(adapter, (const struct sockaddr *)&where->local,
+	                                   where->length, where->backlog, &handle);
+
+	*out = handle;
+	return st;
+}
+
 static PyObject *listener_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"adapter", "address", "backlog", NULL};
-	struct ndx_listener *handle = NULL;
-	struct sockaddr_storage local;
-	struct object *self;
+	struct where where = {.backlog = 0};
 	PyObject *adapter;
 	PyObject *address;
-	socklen_t length;
-	unsigned backlog = 0;
-	enum ndx_status st;
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O&:Listener", names, &adapter, &address,
-	                                 pyndx_u32, &backlog) ||
-	    !pyndx_is(adapter, pyndx.adapter_type, "adapter") ||
-	    !pyndx_address(address, &local, &length))
+	                                 pyndx_u32, &where.backlog) ||
+	    !pyndx_address(address, &where.local, &where.length))
 		return NULL;
-	self = object_new(type, &listener_kind);
-	if (self == NULL || !object_enter((struct object *)adapter)) {
-		Py_XDECREF((PyObject *)self);
-		return NULL;
-	}
-	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_listen_on(((struct object *)adapter)->handle, (struct sockaddr *)&local, length,
-	                   backlog, &handle);
-	Py_END_ALLOW_THREADS;
-	if (st == NDX_OK)
-		object_open(self, handle);
-	else
-		(void)pyndx_raise_last(st);
-	object_leave((struct object *)adapter);
-	if (st == NDX_OK)
-		return &self->ob_base;
-	Py_DECREF(&self->ob_base);
-	return NULL;
+	return object_new_on(type, &listener_kind, adapter, listen_on, &where);
 }
 
 /* _start_request(connector, port) */
 static PyObject *listener_start_request(PyObject *self, PyObject *args)
 {
+	struct object *both[2];
 	struct operation *op;
 	PyObject *result = NULL;
 	PyObject *connector;
@@ -65,13 +60,12 @@ static PyObject *listener_start_request(PyObject *self, PyObject *args)
 	enum ndx_status st;
 
 	if (!PyArg_ParseTuple(args, "OO", &connector, &port) ||
-	    !pyndx_is(connector, pyndx.connector_type, "connector") ||
-	    !object_enter((struct object *)self))
+	    !pyndx_is(connector, pyndx.connector_type, "connector"))
 		return NULL;
-	if (!object_enter((struct object *)connector)) {
-		object_leave((struct object *)self);
+	both[0] = (struct object *)self;
+	both[1] = (struct object *)connector;
+	if (!objects_enter(both, 2))
 		return NULL;
-	}
 	op = operation_new(port, "get_connection_request");
 	if (op != NULL) {
 		Py_BEGIN_ALLOW_THREADS;
@@ -81,23 +75,19 @@ static PyObject *listener_start_request(PyObject *self, PyObject *args)
 		/* The close of either of the two completes the operation. */
 		result = operation_started(op, (struct object *)self, connector, st);
 	}
-	object_leave((struct object *)connector);
-	object_leave((struct object *)self);
+	objects_leave(both, 2);
 	return result;
+}
+
+static enum ndx_status cancel(void *handle)
+{
+	return ndx_listener_cancel(handle);
 }
 
 static PyObject *listener_cancel(PyObject *self, PyObject *unused)
 {
-	enum ndx_status st;
-
 	(void)unused;
-	if (!object_enter((struct object *)self))
-		return NULL;
-	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_listener_cancel(handle_of(self));
-	Py_END_ALLOW_THREADS;
-	object_leave((struct object *)self);
-	return pyndx_done(st);
+	return object_call(self, cancel);
 }
 
 static PyObject *listener_address(PyObject *self, void *unused)

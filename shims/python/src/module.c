@@ -23,7 +23,9 @@ static int module_exec(PyObject *module)
 		pyndx_add_pairs,        pyndx_add_connectors,   pyndx_add_listeners,
 		pyndx_add_reassemblies, pyndx_add_frames,       pyndx_add_receivers,
 		pyndx_add_senders,      pyndx_add_negotiations, pyndx_add_sessions,
-		pyndx_add_servers,
+		pyndx_add_servers,      pyndx_add_segments,     pyndx_add_dissected,
+		pyndx_add_log,          pyndx_add_events,       pyndx_add_windows,
+		pyndx_add_shared,       pyndx_add_managers,
 	};
 
 	/* The library's threads call Python in the first interpreter, whose lock they take. */

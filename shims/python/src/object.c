@@ -41,6 +41,7 @@ static void unlink_object(struct object *self)
 /* Close the handle. No call is in progress, and none begins. */
 static void finish(struct object *self)
 {
+	self->finishing = true;
 	unlink_object(self);
 	if (self->handle != NULL) {
 		/* In the child of a fork the handle is lost: its threads and locks are not there.
@@ -57,13 +58,23 @@ static void finish(struct object *self)
 		self->kind->drop(self);
 }
 
-void object_close(struct object *self)
+/* Does that thread run a callback of the object? 0: does any? */
+static bool calls(const struct object *self, unsigned long thread)
 {
-	if (self->closing)
-		return;
-	self->closing = true;
-	if (self->busy == 0)
-		finish(self);
+	return self->kind->calls != NULL && self->kind->calls(self, thread);
+}
+
+bool object_in_callback(const struct object *self)
+{
+	char text[100];
+
+	if (!calls(self, PyThread_get_thread_ident()))
+		return false;
+	(void)snprintf(text, sizeof(text),
+	               "called in a callback of the %s: let another thread do it",
+	               self->kind->name);
+	(void)pyndx_raise(NDX_E_DEVICE_BUSY, text, 0);
+	return true;
 }
 
 /* Let other threads run. */
@@ -74,6 +85,19 @@ static void pause_ms(long ms)
 	Py_BEGIN_ALLOW_THREADS;
 	(void)nanosleep(&t, NULL);
 	Py_END_ALLOW_THREADS;
+}
+
+void object_close(struct object *self)
+{
+	if (self->closing)
+		return;
+	self->closing = true;
+	/* The call in progress may be one of a callback, whose thread cannot close what waits for
+	 * the callback. Such calls do not wait, and no other call begins. */
+	while (self->busy > 0 && calls(self, 0))
+		pause_ms(1);
+	if (self->busy == 0 && !self->finishing)
+		finish(self);
 }
 
 void object_wait_closed(struct object *self, uint32_t most_ms)
@@ -195,7 +219,9 @@ bool object_enter(struct object *self)
 static void leave_one(struct object *self)
 {
 	self->busy--;
-	if (self->busy == 0 && self->closing && self->handle != NULL) {
+	/* In a callback: the thread that closes the object waits for this call. */
+	if (self->busy == 0 && self->closing && self->handle != NULL && !self->finishing &&
+	    !calls(self, PyThread_get_thread_ident())) {
 		PyObject *type, *value, *trace;
 
 		PyErr_Fetch(&type, &value, &trace);
@@ -214,6 +240,88 @@ void object_leave(struct object *self)
 		lender->lent--;
 		leave_one(lender);
 	}
+}
+
+bool objects_enter(struct object *const *objects, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!object_enter(objects[i])) {
+			objects_leave(objects, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+void objects_leave(struct object *const *objects, size_t count)
+{
+	while (count > 0)
+		object_leave(objects[--count]);
+}
+
+/* ---- calls of the library ---- */
+
+PyObject *object_new_on(PyTypeObject *type, const struct kind *kind, PyObject *adapter,
+                        object_create_fn *create, const void *attr)
+{
+	struct object *above = (struct object *)adapter;
+	struct object *self;
+	void *handle = NULL;
+	enum ndx_status st;
+
+	if (!pyndx_is(adapter, pyndx.adapter_type, "adapter"))
+		return NULL;
+	self = object_new(type, kind);
+	if (self == NULL || !object_enter(above)) {
+		Py_XDECREF((PyObject *)self);
+		return NULL;
+	}
+	Py_BEGIN_ALLOW_THREADS;
+	st = create(above->handle, attr, &handle);
+	Py_END_ALLOW_THREADS;
+	if (st == NDX_OK)
+		object_open(self, handle);
+	else
+		(void)pyndx_raise_last(st);
+	object_leave(above);
+	if (st == NDX_OK)
+		return &self->ob_base;
+	Py_DECREF(&self->ob_base);
+	return NULL;
+}
+
+PyObject *object_call(PyObject *self, object_call_fn *fn)
+{
+	struct object *object = (struct object *)self;
+	enum ndx_status st;
+
+	if (!object_enter(object))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	st = fn(object->handle);
+	Py_END_ALLOW_THREADS;
+	object_leave(object);
+	return pyndx_done(st);
+}
+
+PyObject *object_start(PyObject *self, PyObject *port, object_start_fn *fn, const char *what)
+{
+	struct object *object = (struct object *)self;
+	struct operation *op;
+	PyObject *result = NULL;
+	enum ndx_status st;
+
+	if (!object_enter(object))
+		return NULL;
+	op = operation_new(port, what);
+	if (op != NULL) {
+		Py_BEGIN_ALLOW_THREADS;
+		st = fn(object->handle, &op->ov);
+		Py_END_ALLOW_THREADS;
+		result = operation_started(op, object, NULL, st);
+	}
+	object_leave(object);
+	return result;
 }
 
 /* ---- the type ---- */
@@ -237,11 +345,14 @@ static void object_dealloc(PyObject *object)
 	Py_DECREF(type);
 }
 
-static PyObject *close_method(PyObject *self, PyObject *unused)
+PyObject *object_close_method(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	if (((struct object *)self)->kind != NULL)
+	if (((struct object *)self)->kind != NULL) {
+		if (object_in_callback((struct object *)self))
+			return NULL;
 		object_close((struct object *)self);
+	}
 	Py_RETURN_NONE;
 }
 
@@ -276,7 +387,7 @@ static PyObject *get_closed(PyObject *self, void *unused)
 }
 
 static PyMethodDef object_methods[] = {
-	{"close", close_method, METH_NOARGS,
+	{"close", object_close_method, METH_NOARGS,
          "Close the object. Later calls raise ClosedError. While another thread is in a call of "
          "the object, the object closes when that call returns. Closing twice does nothing."},
 	{"__enter__", enter_method, METH_NOARGS, NULL},

@@ -16,6 +16,9 @@ static void drop(struct object *self)
 {
 	struct pair *pair = (struct pair *)self;
 
+	if (pair->srq != NULL && pair->receive_cq != NULL)
+		queue_unshare((struct queue *)pair->receive_cq, pair->number);
+	Py_CLEAR(pair->srq);
 	Py_CLEAR(pair->receive_cq);
 	Py_CLEAR(pair->initiator_cq);
 	Py_CLEAR(pair->context);
@@ -29,7 +32,7 @@ static const struct kind pair_kind = {
 };
 
 struct arguments {
-	PyObject *adapter, *receive_cq, *initiator_cq, *context;
+	PyObject *adapter, *receive_cq, *initiator_cq, *context, *srq;
 	struct ndx_qp_attr attr;
 };
 
@@ -47,60 +50,62 @@ static bool parse(PyObject *args, PyObject *kwargs, struct arguments *a)
 	                        "keepalive_ms",
 	                        "rnr_timer",
 	                        "context",
+	                        "srq",
 	                        NULL};
 
 	ndx_qp_attr_init(&a->attr);
-	a->initiator_cq = a->context = Py_None;
+	a->initiator_cq = a->context = a->srq = Py_None;
 	if (!PyArg_ParseTupleAndKeywords(
-		    args, kwargs, "OO|O$O&O&O&O&O&O&O&O&O:QueuePair", names, &a->adapter,
+		    args, kwargs, "OO|O$O&O&O&O&O&O&O&O&OO:QueuePair", names, &a->adapter,
 		    &a->receive_cq, &a->initiator_cq, pyndx_u32, &a->attr.receive_depth, pyndx_u32,
 		    &a->attr.initiator_depth, pyndx_u32, &a->attr.max_receive_sge, pyndx_u32,
 		    &a->attr.max_initiator_sge, pyndx_u32, &a->attr.inline_size, pyndx_u32,
 		    &a->attr.no_receive_timeout_ms, pyndx_u32, &a->attr.keepalive_ms, pyndx_u32,
-		    &a->attr.rnr_timer, &a->context))
+		    &a->attr.rnr_timer, &a->context, &a->srq))
 		return false;
 	if (a->initiator_cq == Py_None)
 		a->initiator_cq = a->receive_cq;
 	return pyndx_is(a->adapter, pyndx.adapter_type, "adapter") &&
 	       pyndx_is(a->receive_cq, pyndx.queue_type, "receive_cq") &&
-	       pyndx_is(a->initiator_cq, pyndx.queue_type, "initiator_cq");
-}
-
-static void enter_none(struct object **entered, int count)
-{
-	for (int i = 0; i < count; i++)
-		object_leave(entered[i]);
+	       pyndx_is(a->initiator_cq, pyndx.queue_type, "initiator_cq") &&
+	       (a->srq == Py_None || pyndx_is(a->srq, pyndx.shared_type, "srq"));
 }
 
 static PyObject *pair_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
+	static uint64_t numbers;
 	struct ndx_qp *handle = NULL;
-	struct object *entered[3];
+	struct object *entered[4];
 	struct arguments a;
 	struct pair *self;
 	enum ndx_status st;
-	int count = 0;
+	size_t wanted = 3;
 
 	if (!parse(args, kwargs, &a))
 		return NULL;
 	entered[0] = (struct object *)a.adapter;
 	entered[1] = (struct object *)a.receive_cq;
 	entered[2] = (struct object *)a.initiator_cq;
+	if (a.srq != Py_None)
+		entered[wanted++] = (struct object *)a.srq;
 	self = (struct pair *)object_new(type, &pair_kind);
 	if (self == NULL)
 		return NULL;
-	while (count < 3 && object_enter(entered[count]))
-		count++;
-	if (count < 3)
-		goto fail;
+	if (!objects_enter(entered, wanted))
+		goto drop_self;
 	a.attr.receive_cq = entered[1]->handle;
 	a.attr.initiator_cq = entered[2]->handle;
+	if (wanted == 4) {
+		a.attr.srq = entered[3]->handle;
+		self->number = ++numbers;
+		a.attr.context = (void *)(uintptr_t)self->number;
+	}
 	Py_BEGIN_ALLOW_THREADS;
 	st = ndx_qp_create(entered[0]->handle, &a.attr, &handle);
 	Py_END_ALLOW_THREADS;
 	if (st != NDX_OK) {
 		(void)pyndx_raise_last(st);
-		goto fail;
+		goto leave;
 	}
 	object_open(&self->base, handle);
 	Py_INCREF(a.receive_cq);
@@ -109,26 +114,31 @@ static PyObject *pair_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	self->receive_cq = a.receive_cq;
 	self->initiator_cq = a.initiator_cq;
 	self->context = a.context;
-	enter_none(entered, count);
+	if (wanted == 4) {
+		Py_INCREF(a.srq);
+		self->srq = a.srq;
+		if (!queue_share((struct queue *)a.receive_cq, (struct shared *)a.srq, self->number,
+		                 a.context))
+			goto leave;
+	}
+	objects_leave(entered, wanted);
 	return &self->base.ob_base;
-fail:
-	enter_none(entered, count);
+leave:
+	objects_leave(entered, wanted);
+drop_self:
 	Py_DECREF(&self->base.ob_base);
 	return NULL;
 }
 
+static enum ndx_status flush(void *handle)
+{
+	return ndx_qp_flush(handle);
+}
+
 static PyObject *pair_flush(PyObject *self, PyObject *unused)
 {
-	enum ndx_status st;
-
 	(void)unused;
-	if (!object_enter((struct object *)self))
-		return NULL;
-	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_qp_flush(((struct object *)self)->handle);
-	Py_END_ALLOW_THREADS;
-	object_leave((struct object *)self);
-	return pyndx_done(st);
+	return object_call(self, flush);
 }
 
 static PyObject *count_or_none(uint64_t count)
@@ -195,9 +205,9 @@ static PyObject *pair_query(PyObject *self, PyObject *unused)
 static int pair_traverse(PyObject *self, visitproc visit, void *arg)
 {
 	PyObject *const objects[] = {as_pair(self)->receive_cq, as_pair(self)->initiator_cq,
-	                             as_pair(self)->context};
+	                             as_pair(self)->context, as_pair(self)->srq};
 
-	return pyndx_visit(self, objects, 3, visit, arg);
+	return pyndx_visit(self, objects, 4, visit, arg);
 }
 
 static int pair_clear(PyObject *self)
@@ -229,9 +239,12 @@ static PyType_Slot pair_slots[] = {
 	{Py_tp_doc,
          "QueuePair(adapter, receive_cq, initiator_cq=None, *, receive_depth=64, "
          "initiator_depth=64, max_receive_sge=1, max_initiator_sge=1, inline_size=0, "
-         "no_receive_timeout_ms=4000, keepalive_ms=0, rnr_timer=..., context=None)\n\n"
+         "no_receive_timeout_ms=4000, keepalive_ms=30000, rnr_timer=..., context=None, "
+         "srq=None)\n\n"
          "Results of receives go to receive_cq, all others to initiator_cq (default: the same). "
-         "Each result has `context` as `queue_pair`. close() of a connected queue pair "
+         "Each result has `context` as `queue_pair`. With a SharedReceiveQueue as srq, receives "
+         "are "
+         "posted there. close() of a connected queue pair "
          "disconnects."},
 	{0, NULL},
 };

@@ -17,6 +17,12 @@ const char send_doc[] =
 	"NotSupportedError (immediate without Capability.SEND_IMMEDIATE).";
 const char receive_doc[] = "receive(memory=None, offset=0, length=None, *, context=None)\n\n"
 			   "Post a receive. `memory` as for send(), with Access.LOCAL_WRITE.";
+const char shared_receive_doc[] =
+	"receive(memory=None, offset=0, length=None, *, context=None)\n\n"
+	"Post a receive for whichever queue pair of the shared queue gets a message. `memory` as "
+	"for QueuePair.send(), with Access.LOCAL_WRITE. The result comes to the receive_cq of that "
+	"queue pair, and has its context as `queue_pair`.\n\n"
+	"Raises QueueFullError (depth), Error with DATA_OVERRUN (max_sge).";
 const char read_doc[] =
 	"read(memory=None, offset=0, length=None, *, remote_address, remote_token, context=None, "
 	"silent=False, fence=False)\n\n"
@@ -264,6 +270,41 @@ PyObject *pair_receive(PyObject *self, PyObject *args, PyObject *kwargs)
 	                                 &p.offset, &p.length, &p.context))
 		return NULL;
 	return post(self, &p, ((struct pair *)self)->receive_cq, do_receive);
+}
+
+PyObject *shared_receive(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"memory", "offset", "length", "context", NULL};
+	struct object *base = (struct object *)self;
+	struct request *request;
+	PyObject *done = NULL;
+	enum ndx_status st;
+	struct post p;
+
+	post_init(&p);
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OnO$O:receive", names, &p.memory,
+	                                 &p.offset, &p.length, &p.context) ||
+	    !object_enter(base))
+		return NULL;
+	if (!complete(&p))
+		goto leave;
+	request = request_new((struct queue *)self, Py_None, p.keep, p.context);
+	p.keep = NULL;
+	if (request == NULL)
+		goto leave;
+	request->shared = true;
+	st = ndx_srq_receive(base->handle, request, p.sge, p.count);
+	if (st == NDX_OK) {
+		Py_INCREF(Py_None);
+		done = Py_None;
+	} else {
+		request_free(request);
+		(void)pyndx_raise(st, "", 0);
+	}
+leave:
+	Py_XDECREF(p.keep);
+	object_leave(base);
+	return done;
 }
 
 PyObject *pair_read(PyObject *self, PyObject *args, PyObject *kwargs)

@@ -13,6 +13,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#ifdef Py_GIL_DISABLED
+#error "ndx does not work on a free-threaded build of Python: its locks are the interpreter's"
+#endif
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,6 +46,8 @@ enum python_enum {
 	PYTHON_ORPHAN_KIND,
 	PYTHON_EVICTION_REASON,
 	PYTHON_EVENT_TYPE,
+	PYTHON_MANAGED_STATE,
+	PYTHON_MANAGED_EVENT,
 	PYTHON_ENUMS,
 };
 
@@ -59,6 +65,9 @@ struct kind {
 	void (*close)(struct object *self);
 	/** Drop the references. Called with the lock, after close. May be NULL. */
 	void (*drop)(struct object *self);
+	/** Does that thread run a callback of the object, whose close waits for callbacks? 0: does
+	 * any thread? NULL: the object calls no functions. */
+	bool (*calls)(const struct object *self, unsigned long thread);
 };
 
 /** First part of every object of the library. */
@@ -68,7 +77,8 @@ struct object {
 	void *handle;  /* NULL: closed, or made in the parent of this process */
 	unsigned busy; /* calls in progress without the interpreter's lock */
 	bool closing;
-	bool leaving; /* a call gives the handle away: no other call begins */
+	bool finishing; /* a thread closes the handle, or has closed it */
+	bool leaving;   /* a call gives the handle away: no other call begins */
 	/* Whose handle keeps this one valid: the receiver or sender of a queue pair. Entered and
 	 * left with this object, so that it stays while `busy` is not 0. NULL: no such object. */
 	struct object *lender;
@@ -87,11 +97,24 @@ struct request {
 	struct request *next, **link;
 	PyObject *context, *qp_context;
 	PyObject *keep; /* region, or a tuple of what the request uses */
+	bool shared;    /* of a shared receive queue: the result says which queue pair used it */
 };
 
 struct queue {
 	struct object base; /* struct ndx_cq */
 	struct request *requests;
+	PyObject *shared;   /* list: shared receive queues whose results may come; NULL: none */
+	PyObject *contexts; /* dict: number of a queue pair of those -> its context; NULL: none */
+};
+
+/**
+ * A shared receive queue. A record of a receive belongs to the queue, but its result comes to the
+ * completion queue of whichever queue pair used it, perhaps after the shared queue was closed. So
+ * the records stay until the shared queue and all those completion queues are closed.
+ */
+struct shared {
+	struct queue queue;     /* base: struct ndx_srq; and the records */
+	uint32_t result_queues; /* open completion queues that may get its results */
 };
 
 struct region {
@@ -103,6 +126,8 @@ struct region {
 struct pair {
 	struct object base; /* struct ndx_qp */
 	PyObject *receive_cq, *initiator_cq, *context;
+	PyObject *srq;   /* NULL: it has receives of its own */
+	uint64_t number; /* with a shared receive queue: what its results have */
 };
 
 struct connector {
@@ -134,7 +159,7 @@ struct pyndx {
 	PyTypeObject *object_type, *operation_type, *port_type, *adapter_type, *queue_type,
 		*region_type, *pair_type, *connector_type, *listener_type, *result_type,
 		*frame_type, *receiver_type, *sender_type, *reassembly_type, *framework_type,
-		*variant_type, *session_type, *server_type;
+		*variant_type, *session_type, *server_type, *shared_type;
 	struct object *objects;
 	bool loaded, used, forked, ending, ended;
 };
@@ -201,13 +226,31 @@ void object_open(struct object *self, void *handle);
 /** Begin a call; false: closed or forked, and raised. */
 bool object_enter(struct object *self);
 void object_leave(struct object *self);
+/** As object_enter() of several objects: of all, or of none. */
+bool objects_enter(struct object *const *objects, size_t count);
+void objects_leave(struct object *const *objects, size_t count);
+/** A new object with the handle that @p create makes of the adapter and @p attr, without the
+ * interpreter's lock; NULL: raised. */
+typedef enum ndx_status object_create_fn(struct ndx_adapter *adapter, const void *attr, void **out);
+PyObject *object_new_on(PyTypeObject *type, const struct kind *kind, PyObject *adapter,
+                        object_create_fn *create, const void *attr);
+/** A method that is one call of the library, without the interpreter's lock: None, or raises. */
+typedef enum ndx_status object_call_fn(void *handle);
+PyObject *object_call(PyObject *self, object_call_fn *fn);
+/** A method that starts an operation, which it returns. @p port: None or a port. */
+typedef enum ndx_status object_start_fn(void *handle, struct ndx_overlapped *ov);
+PyObject *object_start(PyObject *self, PyObject *port, object_start_fn *fn, const char *what);
 /** Drop a reference in a callback of the object, whose end waits for this thread. */
 void object_drop_later(struct object *self);
 /** After a wait that a close has ended: if the interpreter ends, a thread that is left over goes no
  * further, and reports no ClosedError. */
 void object_halt(void);
-/** Close now, or with the last call in progress. */
+/** Close now, or with the last call in progress. Not in a callback of the object. */
 void object_close(struct object *self);
+/** close() of Python. */
+PyObject *object_close_method(PyObject *self, PyObject *unused);
+/** True: this thread runs a callback of the object, and BusyError is raised. */
+bool object_in_callback(const struct object *self);
 /** Wait up to @p most_ms (NDX_INFINITE: no limit), without the interpreter's lock, until the calls
  * in progress of a closed object have returned, and its handle is closed. */
 void object_wait_closed(struct object *self, uint32_t most_ms);
@@ -245,16 +288,31 @@ int pyndx_add_pairs(PyObject *module);
 int pyndx_add_connectors(PyObject *module);
 int pyndx_add_listeners(PyObject *module);
 int pyndx_add_reassemblies(PyObject *module);
+int pyndx_add_dissected(PyObject *module);
+int pyndx_add_segments(PyObject *module);
+int pyndx_add_log(PyObject *module);
+int pyndx_add_events(PyObject *module);
+int pyndx_add_windows(PyObject *module);
+int pyndx_add_shared(PyObject *module);
 int pyndx_add_frames(PyObject *module);
 int pyndx_add_receivers(PyObject *module);
 int pyndx_add_senders(PyObject *module);
 int pyndx_add_negotiations(PyObject *module);
 int pyndx_add_sessions(PyObject *module);
 int pyndx_add_servers(PyObject *module);
+int pyndx_add_managers(PyObject *module);
 
 /** Record of a request; NULL: raised. Takes @p keep, also on failure. */
 struct request *request_new(struct queue *queue, PyObject *qp_context, PyObject *keep,
                             PyObject *context);
 void request_free(struct request *request);
+/** For tp_traverse: visit what the records of a list keep. */
+int requests_visit(const struct request *list, visitproc visit, void *arg);
+
+/** Results of @p shared may come to @p queue from now on, with the context of the queue pair of
+ * that number; false: raised. */
+bool queue_share(struct queue *queue, struct shared *shared, uint64_t number, PyObject *context);
+/** The queue pair is closed: its late results have no context. */
+void queue_unshare(struct queue *queue, uint64_t number);
 
 #endif

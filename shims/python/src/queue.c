@@ -29,6 +29,7 @@ struct request *request_new(struct queue *queue, PyObject *qp_context, PyObject 
 	r->context = context;
 	r->qp_context = qp_context;
 	r->keep = keep;
+	r->shared = false;
 	r->next = queue->requests;
 	r->link = &queue->requests;
 	if (r->next != NULL)
@@ -53,6 +54,92 @@ void request_free(struct request *r)
 	PyMem_Free(r);
 }
 
+int requests_visit(const struct request *list, visitproc visit, void *arg)
+{
+	int rc = 0;
+
+	for (const struct request *r = list; rc == 0 && r != NULL; r = r->next) {
+		rc = visit(r->context, arg);
+		if (rc == 0)
+			rc = visit(r->keep, arg);
+		if (rc == 0)
+			rc = visit(r->qp_context, arg);
+	}
+	return rc;
+}
+
+/* ---- shared receive queues ---- */
+
+bool queue_share(struct queue *queue, struct shared *shared, uint64_t number, PyObject *context)
+{
+	PyObject *key = PyLong_FromUnsignedLongLong(number);
+	int has = -1;
+
+	if (queue->shared == NULL)
+		queue->shared = PyList_New(0);
+	if (queue->contexts == NULL)
+		queue->contexts = PyDict_New();
+	if (key != NULL && queue->shared != NULL && queue->contexts != NULL &&
+	    PyDict_SetItem(queue->contexts, key, context) == 0)
+		has = PySequence_Contains(queue->shared, &shared->queue.base.ob_base);
+	Py_XDECREF(key);
+	if (has == 0 && PyList_Append(queue->shared, &shared->queue.base.ob_base) == 0) {
+		shared->result_queues++;
+		has = 1;
+	}
+	return has == 1;
+}
+
+void queue_unshare(struct queue *queue, uint64_t number)
+{
+	PyObject *key;
+
+	if (queue->contexts == NULL)
+		return;
+	key = PyLong_FromUnsignedLongLong(number);
+	if (key == NULL || PyDict_DelItem(queue->contexts, key) != 0)
+		PyErr_Clear();
+	Py_XDECREF(key);
+}
+
+/* No results of shared receive queues come any more: free the records that no other completion
+ * queue waits for. */
+static void leave_shared(struct queue *queue)
+{
+	PyObject *list = queue->shared;
+
+	queue->shared = NULL;
+	for (Py_ssize_t i = 0; list != NULL && i < PyList_Size(list); i++) {
+		struct shared *shared = (struct shared *)PyList_GetItem(list, i);
+
+		shared->result_queues--;
+		while (shared->queue.base.closing && shared->result_queues == 0 &&
+		       shared->queue.requests != NULL)
+			request_free(shared->queue.requests);
+	}
+	Py_XDECREF(list);
+	Py_CLEAR(queue->contexts);
+}
+
+/* The context of the queue pair of a result; a borrowed reference. */
+static PyObject *pair_context(const struct queue *queue, const struct ndx_result *result)
+{
+	const struct request *r = result->request_context;
+	PyObject *context = NULL;
+	PyObject *key;
+
+	if (r == NULL)
+		return Py_None;
+	if (!r->shared)
+		return r->qp_context;
+	key = PyLong_FromUnsignedLongLong((uintptr_t)result->queue_pair_context);
+	if (key != NULL && queue->contexts != NULL)
+		context = PyDict_GetItemWithError(queue->contexts, key);
+	Py_XDECREF(key);
+	PyErr_Clear();
+	return context != NULL ? context : Py_None;
+}
+
 /* ---- the type ---- */
 
 static void close_handle(struct object *self)
@@ -66,6 +153,7 @@ static void drop(struct object *self)
 {
 	while (((struct queue *)self)->requests != NULL)
 		request_free(((struct queue *)self)->requests);
+	leave_shared((struct queue *)self);
 }
 
 static const struct kind queue_kind = {
@@ -75,40 +163,29 @@ static const struct kind queue_kind = {
 	.drop = drop,
 };
 
+static enum ndx_status create(struct ndx_adapter *adapter, const void *attr, void **out)
+{
+	struct ndx_cq *handle = NULL;
+	enum ndx_status st = ndx_cq_create(adapter, attr, &handle);
+
+	*out = handle;
+	return st;
+}
+
 static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"adapter", "depth", NULL};
-	struct ndx_cq *handle = NULL;
 	struct ndx_cq_attr attr;
-	struct object *self;
 	PyObject *adapter;
-	enum ndx_status st;
 
 	ndx_cq_attr_init(&attr);
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O&:CompletionQueue", names, &adapter,
-	                                 pyndx_u32, &attr.depth) ||
-	    !pyndx_is(adapter, pyndx.adapter_type, "adapter"))
+	                                 pyndx_u32, &attr.depth))
 		return NULL;
-	self = object_new(type, &queue_kind);
-	if (self == NULL || !object_enter((struct object *)adapter)) {
-		Py_XDECREF((PyObject *)self);
-		return NULL;
-	}
-	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_cq_create(((struct object *)adapter)->handle, &attr, &handle);
-	Py_END_ALLOW_THREADS;
-	if (st == NDX_OK)
-		object_open(self, handle);
-	else
-		(void)pyndx_raise_last(st);
-	object_leave((struct object *)adapter);
-	if (st == NDX_OK)
-		return &self->ob_base;
-	Py_DECREF(&self->ob_base);
-	return NULL;
+	return object_new_on(type, &queue_kind, adapter, create, &attr);
 }
 
-static PyObject *result_of(const struct ndx_result *result)
+static PyObject *result_of(const struct queue *queue, const struct ndx_result *result)
 {
 	struct request *r = result->request_context;
 	PyObject *item = PyStructSequence_New(pyndx.result_type);
@@ -123,7 +200,7 @@ static PyObject *result_of(const struct ndx_result *result)
 		PyBool_FromLong((result->flags & NDX_RESULT_SOLICITED) != 0),
 		PyBool_FromLong((result->flags & NDX_RESULT_WRITTEN) != 0),
 		PyLong_FromLong(result->native),
-		r != NULL ? r->qp_context : Py_None,
+		pair_context(queue, result),
 	};
 	bool whole = item != NULL;
 
@@ -145,12 +222,12 @@ static PyObject *result_of(const struct ndx_result *result)
 	return item;
 }
 
-static PyObject *list_of(const struct ndx_result *results, size_t count)
+static PyObject *list_of(const struct queue *queue, const struct ndx_result *results, size_t count)
 {
 	PyObject *list = PyList_New((Py_ssize_t)count);
 
 	for (size_t i = 0; i < count; i++) {
-		PyObject *item = result_of(&results[i]);
+		PyObject *item = result_of(queue, &results[i]);
 
 		if (list == NULL)
 			Py_XDECREF(item);
@@ -180,7 +257,8 @@ static PyObject *queue_results(PyObject *self, PyObject *args, PyObject *kwargs)
 
 	if (!batch(args, kwargs, &most) || !object_enter((struct object *)self))
 		return NULL;
-	list = list_of(results, ndx_cq_get_results(((struct object *)self)->handle, results, most));
+	list = list_of(as_queue(self), results,
+	               ndx_cq_get_results(((struct object *)self)->handle, results, most));
 	object_leave((struct object *)self);
 	return list;
 }
@@ -223,7 +301,7 @@ static PyObject *queue_wait(PyObject *self, PyObject *args, PyObject *kwargs)
 		(void)pyndx_raise_named("ClosedError",
 		                        "another thread has closed the completion queue");
 	else
-		list = list_of(results, st == NDX_OK ? got : 0);
+		list = list_of(as_queue(self), results, st == NDX_OK ? got : 0);
 leave:
 	closed = as_queue(self)->base.closing;
 	object_leave((struct object *)self);
@@ -279,16 +357,10 @@ static PyObject *queue_resize(PyObject *self, PyObject *depth)
 
 static int queue_traverse(PyObject *self, visitproc visit, void *arg)
 {
-	int rc = pyndx_visit(self, NULL, 0, visit, arg);
+	PyObject *const objects[] = {as_queue(self)->shared, as_queue(self)->contexts};
+	int rc = pyndx_visit(self, objects, 2, visit, arg);
 
-	for (struct request *r = as_queue(self)->requests; rc == 0 && r != NULL; r = r->next) {
-		rc = visit(r->context, arg);
-		if (rc == 0)
-			rc = visit(r->keep, arg);
-		if (rc == 0)
-			rc = visit(r->qp_context, arg);
-	}
-	return rc;
+	return rc != 0 ? rc : requests_visit(as_queue(self)->requests, visit, arg);
 }
 
 static int queue_clear(PyObject *self)
@@ -336,7 +408,9 @@ static PyStructSequence_Field result_fields[] = {
 	{"solicited", "the peer's send asked for an event"},
 	{"written", "a write of the peer; the receive's own memory was not used"},
 	{"native", "the provider's code of a failure; 0: none"},
-	{"queue_pair", "the context of the queue pair; None for the failure of a silent request"},
+	{"queue_pair",
+         "the context of the queue pair; None for the failure of a silent request, and for a "
+         "receive of a shared queue whose queue pair is closed"},
 	{NULL, NULL},
 };
 

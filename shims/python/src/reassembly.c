@@ -4,20 +4,11 @@
  * during the callback, with a copy of their data, because the library's data end with the callback.
  * It has no threads, so it works in a forked child, too, and keeps the interpreter's lock.
  */
-#include "pyndx.h"
+#include "reassembly.h"
 
 #include <stdlib.h>
 
 #define CONNECTIONS_MOST 8192
-
-struct reassembly {
-	PyObject ob_base;
-	struct ndx_reassembly *handle;
-	PyObject *make;        /* dict: name -> class */
-	PyObject *connections; /* dict: id -> object */
-	PyObject *list;        /* events of the call in progress */
-	uint64_t wanted;       /* bits by enum ndx_reassembly_event_type */
-};
 
 static struct reassembly *as_reassembly(PyObject *self)
 {
@@ -308,8 +299,7 @@ fail:
 	return NULL;
 }
 
-/* Begin a call that collects events; false: raised. */
-static bool collect(struct reassembly *self)
+bool reassembly_collect(struct reassembly *self)
 {
 	if (self->handle == NULL) {
 		(void)pyndx_raise_named("ClosedError", "the reassembly is closed");
@@ -323,7 +313,7 @@ static bool collect(struct reassembly *self)
 	return self->list != NULL;
 }
 
-static PyObject *collected(struct reassembly *self)
+PyObject *reassembly_collected(struct reassembly *self)
 {
 	PyObject *list = self->list;
 
@@ -338,27 +328,86 @@ static PyObject *reassembly_feed(PyObject *object, PyObject *args)
 {
 	struct reassembly *self = as_reassembly(object);
 	struct ndx_packet packet = {.captured = 0};
-	unsigned long long time_ns;
-	unsigned link_type;
-	unsigned original;
+	uint32_t original;
 	Py_buffer bytes;
 	PyObject *list = NULL;
 
-	if (!PyArg_ParseTuple(args, "y*KII", &bytes, &time_ns, &link_type, &original))
+	if (!PyArg_ParseTuple(args, "y*O&O&O&", &bytes, pyndx_u64, &packet.time_ns, pyndx_u32,
+	                      &packet.link_type, pyndx_u32, &original))
 		return NULL;
 	if (bytes.len > (Py_ssize_t)INT32_MAX) {
 		PyErr_SetString(PyExc_ValueError, "a packet of more than 2 GiB");
-	} else if (collect(self)) {
+	} else if (reassembly_collect(self)) {
 		packet.bytes = bytes.buf;
-		packet.time_ns = time_ns;
 		packet.captured = (uint32_t)bytes.len;
 		packet.original = original > packet.captured ? original : packet.captured;
-		packet.link_type = link_type;
 		(void)ndx_reassembly_feed(self->handle, &packet);
-		list = collected(self);
+		list = reassembly_collected(self);
 	}
 	PyBuffer_Release(&bytes);
 	return list;
+}
+
+#define RECORD_HEAD \
+	16u /* of a packet in a classic capture: seconds, fraction, captured, original */
+
+static uint32_t word_at(const uint8_t *bytes, bool big)
+{
+	if (big)
+		return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
+		       (uint32_t)bytes[2] << 8 | bytes[3];
+	return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 |
+	       bytes[0];
+}
+
+/* Feed the records that are whole; returns the number of bytes that they have. */
+static size_t feed_records(struct reassembly *self, const uint8_t *bytes, size_t size, bool big,
+                           unsigned scale, unsigned link_type)
+{
+	size_t at = 0;
+
+	while (size - at >= RECORD_HEAD && PyErr_Occurred() == NULL) {
+		const uint8_t *head = bytes + at;
+		const uint32_t captured = word_at(head + 8, big);
+		const uint32_t original = word_at(head + 12, big);
+		const struct ndx_packet packet = {
+			.bytes = head + RECORD_HEAD,
+			.captured = captured,
+			.original = original > captured ? original : captured,
+			.time_ns = (uint64_t)word_at(head, big) * 1000000000u +
+		                   (uint64_t)word_at(head + 4, big) * scale,
+			.link_type = link_type,
+		};
+
+		if (captured > size - at - RECORD_HEAD)
+			break;
+		(void)ndx_reassembly_feed(self->handle, &packet);
+		at += RECORD_HEAD + captured;
+	}
+	return at;
+}
+
+/* _feed_pcap(bytes, big, scale, link_type) -> (events, used): the whole records at the beginning of
+ * these bytes, which are a part of a classic capture */
+static PyObject *reassembly_feed_pcap(PyObject *object, PyObject *args)
+{
+	struct reassembly *self = as_reassembly(object);
+	PyObject *list = NULL;
+	unsigned link_type;
+	unsigned scale;
+	Py_buffer bytes;
+	size_t used = 0;
+	int big;
+
+	if (!PyArg_ParseTuple(args, "y*pO&O&", &bytes, &big, pyndx_u32, &scale, pyndx_u32,
+	                      &link_type))
+		return NULL;
+	if (reassembly_collect(self)) {
+		used = feed_records(self, bytes.buf, (size_t)bytes.len, big != 0, scale, link_type);
+		list = reassembly_collected(self);
+	}
+	PyBuffer_Release(&bytes);
+	return list != NULL ? Py_BuildValue("(Nn)", list, (Py_ssize_t)used) : NULL;
 }
 
 static PyObject *reassembly_flush(PyObject *object, PyObject *unused)
@@ -366,10 +415,10 @@ static PyObject *reassembly_flush(PyObject *object, PyObject *unused)
 	struct reassembly *self = as_reassembly(object);
 
 	(void)unused;
-	if (!collect(self))
+	if (!reassembly_collect(self))
 		return NULL;
 	ndx_reassembly_flush(self->handle);
-	return collected(self);
+	return reassembly_collected(self);
 }
 
 static bool put_opcodes(PyObject *dict, const char *key, const uint64_t *counts, unsigned size,
@@ -465,6 +514,7 @@ static void reassembly_dealloc(PyObject *object)
 
 static PyMethodDef reassembly_methods[] = {
 	{"_feed", reassembly_feed, METH_VARARGS, NULL},
+	{"_feed_pcap", reassembly_feed_pcap, METH_VARARGS, NULL},
 	{"flush", reassembly_flush, METH_NOARGS,
          "flush() -> list[Event]: give up what is incomplete, at the end of a capture. Connections "
          "stay known, so that the next file of a series may follow."},

@@ -36,6 +36,7 @@ static const struct kind receiver_kind = {
 	.rank = RANK_STREAM,
 	.close = close_handle,
 	.drop = drop,
+	.calls = receiver_calls,
 };
 
 /* consumers: a sequence of (function, channel) */
@@ -169,7 +170,7 @@ static PyObject *step(PyObject *self, step_fn *fn)
 {
 	enum ndx_status st;
 
-	if (receiver_in_callback(as_receiver(self)) || !object_enter((struct object *)self))
+	if (object_in_callback((struct object *)self) || !object_enter((struct object *)self))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
 	st = fn(handle_of(self));
@@ -191,7 +192,7 @@ static PyObject *last_step(PyObject *self, step_fn *fn)
 	PyObject *done = NULL;
 	enum ndx_status st;
 
-	if (receiver_in_callback(r) || !object_enter(&r->base))
+	if (object_in_callback(&r->base) || !object_enter(&r->base))
 		return NULL;
 	if (!object_recall(&r->base))
 		goto leave;
@@ -221,42 +222,17 @@ static PyObject *receiver_reset(PyObject *self, PyObject *unused)
 	return last_step(self, ndx_receiver_reset);
 }
 
-static PyObject *receiver_close(PyObject *self, PyObject *unused)
+static enum ndx_status start(void *handle, struct ndx_connector *connector)
 {
-	(void)unused;
-	if (receiver_in_callback(as_receiver(self)))
-		return NULL;
-	object_close((struct object *)self);
-	Py_RETURN_NONE;
+	return ndx_receiver_start(handle, connector);
 }
 
 static PyObject *receiver_start(PyObject *self, PyObject *connector)
 {
-	struct object *taken = (struct object *)connector;
-	PyObject *done = NULL;
-	enum ndx_status st;
-
 	if (!pyndx_is(connector, pyndx.connector_type, "connector") ||
 	    !object_enter((struct object *)self))
 		return NULL;
-	if (!object_enter(taken)) {
-		object_leave((struct object *)self);
-		return NULL;
-	}
-	if (!object_give(taken))
-		goto leave;
-	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_receiver_start(handle_of(self), taken->handle);
-	Py_END_ALLOW_THREADS;
-	done = pyndx_done(st);
-	if (st == NDX_OK)
-		object_take(taken);
-	else
-		object_keep(taken);
-leave:
-	object_leave(taken);
-	object_leave((struct object *)self);
-	return done;
+	return lent_start((struct object *)self, (struct object *)connector, start);
 }
 
 static PyObject *receiver_qp(PyObject *self, void *unused)
@@ -310,7 +286,7 @@ static PyObject *receiver_connect_peer(PyObject *self, PyObject *args)
 	enum ndx_status st;
 
 	if (!PyArg_ParseTuple(args, "OO&", &peer, pyndx_u32, &timeout_ms) ||
-	    !description_from(peer, &description) || receiver_in_callback(as_receiver(self)) ||
+	    !description_from(peer, &description) || object_in_callback((struct object *)self) ||
 	    !object_enter((struct object *)self))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
@@ -366,7 +342,7 @@ static PyObject *receiver_complete(PyObject *self, PyObject *args)
 	}
 	memcpy(peer.gid, gid, sizeof(peer.gid));
 	peer.probe_address = probe_address;
-	if (receiver_in_callback(as_receiver(self)) || !object_enter((struct object *)self))
+	if (object_in_callback((struct object *)self) || !object_enter((struct object *)self))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
 	st = ndx_receiver_complete_connection(handle_of(self), &peer, timeout_ms);
@@ -413,8 +389,10 @@ static PyObject *receiver_pull(PyObject *self, PyObject *args)
 		return NULL;
 	if (count == 0 || count > BATCH)
 		count = BATCH;
-	if (receiver_in_callback(as_receiver(self)) || !object_enter((struct object *)self))
+	if (object_in_callback((struct object *)self) || !object_enter((struct object *)self))
 		return NULL;
+	/* Frames that are there already: the lock of their queue is never held for long. */
+	st = ndx_receiver_pull(handle_of(self), frames, count, 0, &got);
 	while (st == NDX_PENDING) {
 		uint32_t slice = pyndx_slice(&deadline);
 
@@ -487,10 +465,11 @@ static PyMethodDef receiver_methods[] = {
 	{"_stop", receiver_stop, METH_NOARGS, NULL},
 	{"reset", receiver_reset, METH_NOARGS,
          "reset(): after ENDED or FAILED: a new queue pair on the same slab, to connect again."},
-	{"close", receiver_close, METH_NOARGS,
+	{"close", object_close_method, METH_NOARGS,
          "close(): stop and release. Frames that are held stay valid. Raises BusyError in a "
          "callback of the receiver."},
 	{"_cause", receiver_cause, METH_NOARGS, NULL},
+	{"_memory", receiver_memory, METH_NOARGS, NULL},
 	{"snapshot", receiver_snapshot, METH_NOARGS,
          "snapshot() -> str: state, cause and counters as JSON (docs/receiver.md)."},
 	{"stats", receiver_stats, METH_NOARGS,

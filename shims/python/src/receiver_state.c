@@ -34,6 +34,24 @@ PyObject *receiver_cause(PyObject *self, PyObject *unused)
 	                     pyndx_status(cause.status), cause.native, cause.text);
 }
 
+PyObject *receiver_memory(PyObject *self, PyObject *unused)
+{
+	struct ndx_memory_description memory;
+	enum ndx_status st;
+
+	(void)unused;
+	if (!object_enter((struct object *)self))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	st = ndx_receiver_get_memory(((struct object *)self)->handle, &memory);
+	Py_END_ALLOW_THREADS;
+	object_leave((struct object *)self);
+	if (st != NDX_OK)
+		return pyndx_raise_last(st);
+	return Py_BuildValue("(KKI)", (unsigned long long)memory.address,
+	                     (unsigned long long)memory.length, memory.token);
+}
+
 PyObject *receiver_snapshot(PyObject *self, PyObject *unused)
 {
 	enum ndx_status st;

@@ -2,6 +2,8 @@
 /* Senders: the base of ndx.Sender. */
 #include "stream.h"
 
+#include <string.h>
+
 static struct sender *as_sender(PyObject *self)
 {
 	return (struct sender *)self;
@@ -123,32 +125,16 @@ static bool enter(PyObject *self)
 	return object_enter(object);
 }
 
+static enum ndx_status start(void *handle, struct ndx_connector *connector)
+{
+	return ndx_sender_start(handle, connector);
+}
+
 static PyObject *sender_start(PyObject *self, PyObject *connector)
 {
-	struct object *taken = (struct object *)connector;
-	PyObject *done = NULL;
-	enum ndx_status st;
-
 	if (!pyndx_is(connector, pyndx.connector_type, "connector") || !enter(self))
 		return NULL;
-	if (!object_enter(taken)) {
-		object_leave((struct object *)self);
-		return NULL;
-	}
-	if (!object_give(taken))
-		goto leave;
-	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_sender_start(handle_of(self), taken->handle);
-	Py_END_ALLOW_THREADS;
-	done = pyndx_done(st);
-	if (st == NDX_OK)
-		object_take(taken);
-	else
-		object_keep(taken);
-leave:
-	object_leave(taken);
-	object_leave((struct object *)self);
-	return done;
+	return lent_start((struct object *)self, (struct object *)connector, start);
 }
 
 static PyObject *sender_qp(PyObject *self, void *unused)
@@ -205,6 +191,29 @@ static PyObject *sender_connect_peer(PyObject *self, PyObject *args)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
 	st = ndx_sender_connect_peer(handle_of(self), &description, timeout_ms);
+	Py_END_ALLOW_THREADS;
+	object_leave((struct object *)self);
+	return pyndx_done(st);
+}
+
+/* _set_memory(address, length, token, slot_size, slot_count) */
+static PyObject *sender_set_memory(PyObject *self, PyObject *args)
+{
+	struct ndx_memory_description memory;
+	uint32_t slot_size, slot_count, token;
+	uint64_t address, length;
+	enum ndx_status st;
+
+	if (!PyArg_ParseTuple(args, "O&O&O&O&O&", pyndx_u64, &address, pyndx_u64, &length,
+	                      pyndx_u32, &token, pyndx_u32, &slot_size, pyndx_u32, &slot_count) ||
+	    !enter(self))
+		return NULL;
+	memset(&memory, 0, sizeof(memory));
+	memory.address = address;
+	memory.length = length;
+	memory.token = token;
+	Py_BEGIN_ALLOW_THREADS;
+	st = ndx_sender_set_memory(handle_of(self), &memory, slot_size, slot_count);
 	Py_END_ALLOW_THREADS;
 	object_leave((struct object *)self);
 	return pyndx_done(st);
@@ -342,6 +351,7 @@ static PyMethodDef sender_methods[] = {
 	{"_describe", sender_describe, METH_O, NULL},
 	{"_set_oob_stream", sender_set_oob, METH_O, NULL},
 	{"_connect_peer", sender_connect_peer, METH_VARARGS, NULL},
+	{"_set_memory", sender_set_memory, METH_VARARGS, NULL},
 	{"_send", sender_send, METH_VARARGS, NULL},
 	{"_flush", sender_flush, METH_O, NULL},
 	{"reset", sender_reset, METH_NOARGS,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Servers of negotiations: threads of the library's pool call Python functions. */
+/* Servers of negotiations; what they call is in server_events.c. */
 #include "negotiation.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define VARIANTS 64
 
@@ -22,10 +21,15 @@ static void drop(struct object *self)
 	struct server *s = (struct server *)self;
 
 	Py_CLEAR(s->variants);
-	Py_CLEAR(s->on_open);
-	Py_CLEAR(s->on_staged);
-	Py_CLEAR(s->on_closed);
+	for (int i = 0; i < SERVER_FUNCTIONS; i++)
+		Py_CLEAR(s->functions[i]);
 	Py_CLEAR(s->sessions);
+}
+
+/* The end of the server waits for its callbacks. */
+static bool calls(const struct object *self, unsigned long thread)
+{
+	return running_on(((const struct server *)self)->running, thread);
 }
 
 static const struct kind server_kind = {
@@ -33,193 +37,15 @@ static const struct kind server_kind = {
 	.rank = RANK_SERVER,
 	.close = close_handle,
 	.drop = drop,
+	.calls = calls,
 };
-
-/* ---- callbacks ---- */
-
-/* The server stays until the callback returns; but when it is being freed, it waits for that. */
-static void begin_callback(struct server *server, struct running *running)
-{
-	running->thread = PyThread_get_thread_ident();
-	running->counted = Py_REFCNT(&server->base.ob_base) > 0;
-	if (running->counted)
-		Py_INCREF(&server->base.ob_base);
-	running->next = server->running;
-	running->link = &server->running;
-	if (running->next != NULL)
-		running->next->link = &running->next;
-	server->running = running;
-}
-
-static void end_callback(struct server *server, struct running *running)
-{
-	*running->link = running->next;
-	if (running->next != NULL)
-		running->next->link = running->link;
-	if (running->counted)
-		object_drop_later(&server->base);
-}
-
-/* The end of the server waits for its callbacks. */
-static PyObject *server_close(PyObject *self, PyObject *unused)
-{
-	unsigned long thread = PyThread_get_thread_ident();
-
-	(void)unused;
-	for (const struct running *r = as_server(self)->running; r != NULL; r = r->next)
-		if (r->thread == thread)
-			return pyndx_raise(
-				NDX_E_DEVICE_BUSY,
-				"called in a callback of the server: let another thread do it", 0);
-	object_close((struct object *)self);
-	Py_RETURN_NONE;
-}
-
-/* The session's object; a new reference, or NULL. */
-static struct session *find(struct server *server, struct ndx_session *handle)
-{
-	PyObject *key = PyLong_FromVoidPtr(handle);
-	PyObject *session = key != NULL ? PyDict_GetItemWithError(server->sessions, key) : NULL;
-
-	Py_XINCREF(session);
-	Py_XDECREF(key);
-	return (struct session *)session;
-}
-
-static bool remember(struct server *server, struct ndx_session *handle, struct session *session)
-{
-	PyObject *key = PyLong_FromVoidPtr(handle);
-	int rc = -1;
-
-	if (key != NULL && session != NULL)
-		rc = PyDict_SetItem(server->sessions, key, &session->base.ob_base);
-	else if (key != NULL)
-		rc = PyDict_DelItem(server->sessions, key);
-	Py_XDECREF(key);
-	return rc == 0;
-}
-
-/* The function returns None, or (connector, queue pair[, region]). */
-static bool ask(struct server *server, struct session *session, struct ndx_session_resources *out)
-{
-	PyObject *answer;
-	PyObject *connector = Py_None;
-	PyObject *qp = Py_None;
-	PyObject *region = Py_None;
-	bool good;
-
-	if (server->on_open == Py_None)
-		return true;
-	answer = PyObject_CallFunctionObjArgs(server->on_open, &session->base.ob_base, NULL);
-	good = answer != NULL;
-	if (good && answer != Py_None && !PyTuple_Check(answer)) {
-		PyErr_SetString(PyExc_TypeError,
-		                "on_open returns None or (connector, qp[, memory])");
-		good = false;
-	} else if (good && answer != Py_None) {
-		good = PyArg_ParseTuple(answer, "OO|O", &connector, &qp, &region) &&
-		       resources_hold(&session->resources, connector, qp, region, &out->memory);
-	}
-	if (good && session->resources.connector != NULL)
-		out->connector = session->resources.connector->handle;
-	if (good && session->resources.qp != NULL)
-		out->qp = session->resources.qp->handle;
-	Py_XDECREF(answer);
-	return good;
-}
-
-static enum ndx_status on_open(void *arg, struct ndx_session *handle,
-                               struct ndx_session_resources *resources)
-{
-	struct server *server = arg;
-	struct running running;
-	PyGILState_STATE held;
-	struct session *session;
-	bool good;
-
-	if (pyndx.ended)
-		return NDX_E_CANCELED;
-	held = PyGILState_Ensure();
-	begin_callback(server, &running);
-	session = session_lent(handle);
-	good = session != NULL && remember(server, handle, session);
-	if (good && !ask(server, session, resources)) {
-		PyErr_WriteUnraisable(server->on_open);
-		session_lent_end(session); /* `closed` is not called */
-		(void)remember(server, handle, NULL);
-		good = false;
-	}
-	PyErr_Clear();
-	Py_XDECREF((PyObject *)session);
-	end_callback(server, &running);
-	PyGILState_Release(held);
-	return good ? NDX_OK : NDX_E_UNSUCCESSFUL;
-}
-
-static void call_about(struct server *server, PyObject *function, PyObject *session,
-                       PyObject *stage)
-{
-	PyObject *result;
-
-	if (function == Py_None || function == NULL)
-		return;
-	result = PyObject_CallFunctionObjArgs(function, session, stage, NULL);
-	if (result == NULL)
-		PyErr_WriteUnraisable(function);
-	Py_XDECREF(result);
-	(void)server;
-}
-
-static void on_staged(void *arg, struct ndx_session *handle, enum ndx_stage stage)
-{
-	struct server *server = arg;
-	struct session *session;
-	struct running running;
-	PyGILState_STATE held;
-	PyObject *member;
-
-	if (pyndx.ended)
-		return;
-	held = PyGILState_Ensure();
-	begin_callback(server, &running);
-	session = find(server, handle);
-	member = pyndx_enum(PYTHON_STAGE, stage);
-	if (session != NULL && member != NULL)
-		call_about(server, server->on_staged, &session->base.ob_base, member);
-	Py_XDECREF(member);
-	Py_XDECREF((PyObject *)session);
-	PyErr_Clear();
-	end_callback(server, &running);
-	PyGILState_Release(held);
-}
-
-static void on_closed(void *arg, struct ndx_session *handle)
-{
-	struct server *server = arg;
-	struct session *session;
-	struct running running;
-	PyGILState_STATE held;
-
-	if (pyndx.ended)
-		return;
-	held = PyGILState_Ensure();
-	begin_callback(server, &running);
-	session = find(server, handle);
-	if (session != NULL) {
-		call_about(server, server->on_closed, &session->base.ob_base, NULL);
-		(void)remember(server, handle, NULL);
-		session_lent_end(session);
-	}
-	Py_XDECREF((PyObject *)session);
-	PyErr_Clear();
-	end_callback(server, &running);
-	PyGILState_Release(held);
-}
 
 /* ---- the type ---- */
 
 struct arguments {
-	PyObject *variants, *functions[3];
+	PyObject *variants, *functions[SERVER_FUNCTIONS], *tls, *grants;
+	int allow_plaintext;
+	uint32_t inbound_read_limit, outbound_read_limit;
 	struct ndx_negotiation_server_attr attr;
 };
 
@@ -230,6 +56,15 @@ static bool parse(PyObject *args, PyObject *kwargs, struct arguments *a)
 	                        "on_open",
 	                        "on_staged",
 	                        "on_closed",
+	                        "on_open_many",
+	                        "on_add_many",
+	                        "on_added",
+	                        "on_removed",
+	                        "tls",
+	                        "grants",
+	                        "allow_plaintext",
+	                        "inbound_read_limit",
+	                        "outbound_read_limit",
 	                        "max_sessions",
 	                        "workers",
 	                        "workers_most",
@@ -240,19 +75,77 @@ static bool parse(PyObject *args, PyObject *kwargs, struct arguments *a)
 	                        "max_message",
 	                        "max_rounds",
 	                        "max_history",
+	                        "max_waiting_per_address",
+	                        "max_sessions_per_principal",
+	                        "max_queue_pairs_per_principal",
+	                        "max_memory_per_principal",
+	                        "max_handshakes_per_address",
+	                        "max_handshakes",
+	                        "max_queue_pairs",
 	                        NULL};
 	struct ndx_negotiation_server_attr *attr = &a->attr;
 
 	ndx_negotiation_server_attr_init(attr);
-	a->functions[0] = a->functions[1] = a->functions[2] = Py_None;
+	for (int i = 0; i < SERVER_FUNCTIONS; i++)
+		a->functions[i] = Py_None;
+	a->tls = Py_None;
+	a->grants = NULL;
+	a->allow_plaintext = 0;
+	a->inbound_read_limit = a->outbound_read_limit = 16;
 	return PyArg_ParseTupleAndKeywords(
-		       args, kwargs, "sO!|$OOOO&O&O&O&O&O&O&O&O&O&:Server", names, &attr->address,
-		       &PyTuple_Type, &a->variants, &a->functions[0], &a->functions[1],
-		       &a->functions[2], pyndx_u32, &attr->max_sessions, pyndx_u32, &attr->workers,
-		       pyndx_u32, &attr->workers_most, pyndx_u32, &attr->hello_timeout_ms,
-		       pyndx_u32, &attr->stage_timeout_ms, pyndx_u32, &attr->session_timeout_ms,
-		       pyndx_u32, &attr->plugin_warn_ms, pyndx_u32, &attr->max_message, pyndx_u32,
-		       &attr->max_rounds, pyndx_u32, &attr->max_history) != 0;
+		       args, kwargs,
+		       "sO!|$OOOOOOOOO!pO&O&O&O&O&O&O&O&O&O&O&O&O&O&O&O&O&O&O&:Server", names,
+		       &attr->address, &PyTuple_Type, &a->variants, &a->functions[ON_OPEN],
+		       &a->functions[ON_STAGED], &a->functions[ON_CLOSED],
+		       &a->functions[ON_OPEN_MANY], &a->functions[ON_ADD_MANY],
+		       &a->functions[ON_ADDED], &a->functions[ON_REMOVED], &a->tls, &PyTuple_Type,
+		       &a->grants, &a->allow_plaintext, pyndx_u32, &a->inbound_read_limit,
+		       pyndx_u32, &a->outbound_read_limit, pyndx_u32, &attr->max_sessions,
+		       pyndx_u32, &attr->workers, pyndx_u32, &attr->workers_most, pyndx_u32,
+		       &attr->hello_timeout_ms, pyndx_u32, &attr->stage_timeout_ms, pyndx_u32,
+		       &attr->session_timeout_ms, pyndx_u32, &attr->plugin_warn_ms, pyndx_u32,
+		       &attr->max_message, pyndx_u32, &attr->max_rounds, pyndx_u32,
+		       &attr->max_history, pyndx_u32, &attr->max_waiting_per_address, pyndx_u32,
+		       &attr->max_sessions_per_principal, pyndx_u32,
+		       &attr->max_queue_pairs_per_principal, pyndx_u64,
+		       &attr->max_memory_per_principal, pyndx_u32,
+		       &attr->max_handshakes_per_address, pyndx_u32, &attr->max_handshakes,
+		       pyndx_u32, &attr->max_queue_pairs) != 0;
+}
+
+/* Grants of a tuple of (plugin, variant, name, psk_identity), for free(); the texts are the
+ * tuple's. False: raised. */
+static bool grants_of(PyObject *tuple, struct ndx_variant_grant **out, size_t *size)
+{
+	size_t count = tuple != NULL ? (size_t)PyTuple_Size(tuple) : 0;
+	struct ndx_variant_grant *grants;
+
+	*out = NULL;
+	*size = count;
+	if (count == 0)
+		return true;
+	grants = calloc(count, sizeof(*grants));
+	if (grants == NULL) {
+		PyErr_NoMemory();
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		PyObject *grant = PyTuple_GetItem(tuple, (Py_ssize_t)i);
+
+		if (!PyTuple_Check(grant)) {
+			PyErr_SetString(PyExc_TypeError, "a grant is a Grant");
+			free(grants);
+			return false;
+		}
+		if (!PyArg_ParseTuple(grant, "szzz;a grant is a Grant", &grants[i].plugin,
+		                      &grants[i].variant, &grants[i].name,
+		                      &grants[i].psk_identity)) {
+			free(grants);
+			return false;
+		}
+	}
+	*out = grants;
+	return true;
 }
 
 /* The handles of a tuple of variants; enters each. */
@@ -274,34 +167,53 @@ static size_t enter_variants(PyObject *variants, struct ndx_variant **out)
 	return count;
 }
 
+static struct server *prepare(PyTypeObject *type, const struct arguments *a)
+{
+	struct server *self = (struct server *)object_new(type, &server_kind);
+
+	if (self == NULL)
+		return NULL;
+	Py_INCREF(a->variants);
+	self->variants = a->variants;
+	for (int i = 0; i < SERVER_FUNCTIONS; i++) {
+		Py_INCREF(a->functions[i]);
+		self->functions[i] = a->functions[i];
+	}
+	self->inbound_read_limit = a->inbound_read_limit;
+	self->outbound_read_limit = a->outbound_read_limit;
+	self->sessions = PyDict_New();
+	if (self->sessions != NULL)
+		return self;
+	Py_DECREF(&self->base.ob_base);
+	return NULL;
+}
+
 static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	struct ndx_negotiation_server *handle = NULL;
 	struct ndx_variant *variants[VARIANTS];
 	enum ndx_status st = NDX_E_INVALID_PARAMETER;
-	struct server *self;
+	struct ndx_variant_grant *grants;
+	struct server *self = NULL;
 	struct arguments a;
+	struct tls tls;
 	size_t count;
 
-	if (!parse(args, kwargs, &a))
+	if (!parse(args, kwargs, &a) || !tls_of(a.tls, &tls))
 		return NULL;
-	self = (struct server *)object_new(type, &server_kind);
+	if (!grants_of(a.grants, &grants, &a.attr.grant_count))
+		goto free_tls;
+	a.attr.grants = grants;
+	self = prepare(type, &a);
 	if (self == NULL)
-		return NULL;
-	Py_INCREF(a.variants);
-	self->variants = a.variants;
-	for (int i = 0; i < 3; i++)
-		Py_INCREF(a.functions[i]);
-	self->on_open = a.functions[0];
-	self->on_staged = a.functions[1];
-	self->on_closed = a.functions[2];
-	self->sessions = PyDict_New();
+		goto free_grants;
+	a.attr.tls = tls.wanted ? &tls.attr : NULL;
+	a.attr.allow_plaintext = a.allow_plaintext != 0;
 	count = enter_variants(a.variants, variants);
 	if (PyErr_Occurred() == NULL) {
 		a.attr.variants = variants;
 		a.attr.variant_count = count;
-		a.attr.events =
-			(struct ndx_negotiation_server_events){on_open, on_staged, on_closed, self};
+		server_set_events(self, &a.attr);
 		Py_BEGIN_ALLOW_THREADS;
 		st = ndx_negotiation_server_create(&a.attr, &handle);
 		Py_END_ALLOW_THREADS;
@@ -312,10 +224,13 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 	}
 	while (count > 0)
 		object_leave((struct object *)PyTuple_GetItem(a.variants, (Py_ssize_t)--count));
-	if (st == NDX_OK)
-		return &self->base.ob_base;
-	Py_DECREF(&self->base.ob_base);
-	return NULL;
+	if (st != NDX_OK)
+		Py_CLEAR(self);
+free_grants:
+	free(grants);
+free_tls:
+	tls_free(&tls);
+	return (PyObject *)self;
 }
 
 static PyObject *server_address(PyObject *self, void *unused)
@@ -348,11 +263,16 @@ static PyObject *server_stats(PyObject *self, PyObject *unused)
 	if (st != NDX_OK)
 		return pyndx_raise_last(st);
 	return Py_BuildValue(
-		"{s:K,s:K,s:K,s:K,s:K,s:K,s:I,s:I}", "accepted", (unsigned long long)s.accepted,
-		"refused", (unsigned long long)s.refused, "without_hello",
-		(unsigned long long)s.without_hello, "completed", (unsigned long long)s.completed,
-		"failed", (unsigned long long)s.failed, "resumed", (unsigned long long)s.resumed,
-		"alive", s.alive, "threads", s.threads);
+		"{s:K,s:K,s:K,s:K,s:K,s:K,s:I,s:I,s:K,s:K,s:K,s:K,s:K}", "accepted",
+		(unsigned long long)s.accepted, "refused", (unsigned long long)s.refused,
+		"without_hello", (unsigned long long)s.without_hello, "completed",
+		(unsigned long long)s.completed, "failed", (unsigned long long)s.failed, "resumed",
+		(unsigned long long)s.resumed, "alive", s.alive, "threads", s.threads,
+		"refused_addresses", (unsigned long long)s.refused_addresses, "refused_principals",
+		(unsigned long long)s.refused_principals, "refused_variants",
+		(unsigned long long)s.refused_variants, "refused_identities",
+		(unsigned long long)s.refused_identities, "refused_handshakes",
+		(unsigned long long)s.refused_handshakes);
 }
 
 static PyObject *server_snapshot(PyObject *self, PyObject *unused)
@@ -372,10 +292,7 @@ static PyObject *server_snapshot(PyObject *self, PyObject *unused)
 
 static int server_traverse(PyObject *self, visitproc visit, void *arg)
 {
-	PyObject *const objects[] = {as_server(self)->on_open, as_server(self)->on_staged,
-	                             as_server(self)->on_closed};
-
-	return pyndx_visit(self, objects, 3, visit, arg);
+	return pyndx_visit(self, as_server(self)->functions, SERVER_FUNCTIONS, visit, arg);
 }
 
 static int server_clear(PyObject *self)
@@ -385,12 +302,12 @@ static int server_clear(PyObject *self)
 }
 
 static PyMethodDef server_methods[] = {
-	{"close", server_close, METH_NOARGS,
+	{"close", object_close_method, METH_NOARGS,
          "close(): end the server and its sessions. Raises BusyError in a callback of the server."},
 	{"stats", server_stats, METH_NOARGS,
          "stats() -> dict: counters by the names of struct ndx_negotiation_server_stats."},
 	{"snapshot", server_snapshot, METH_NOARGS,
-         "snapshot() -> str: counters, limits and sessions as JSON (docs/observability.md)."},
+         "snapshot() -> str: counters, limits and sessions as JSON (docs/observing-sessions.md)."},
 	{NULL, NULL, 0, NULL},
 };
 

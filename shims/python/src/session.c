@@ -2,9 +2,7 @@
 /* Sessions: their calls are overlapped, and waited for in Python. */
 #include "negotiation.h"
 
-#include <string.h>
-
-#define SERVERS 16
+#include <stdlib.h>
 
 static struct session *as_session(PyObject *self)
 {
@@ -14,52 +12,6 @@ static struct session *as_session(PyObject *self)
 static struct ndx_session *handle_of(PyObject *self)
 {
 	return ((struct object *)self)->handle;
-}
-
-/* ---- what it connects ---- */
-
-bool resources_hold(struct resources *r, PyObject *connector, PyObject *qp, PyObject *region,
-                    struct ndx_memory_description *memory)
-{
-	memset(memory, 0, sizeof(*memory));
-	if ((connector != Py_None && !pyndx_is(connector, pyndx.connector_type, "connector")) ||
-	    (qp != Py_None && !pyndx_is(qp, pyndx.pair_type, "qp")) ||
-	    (region != Py_None && !pyndx_is(region, pyndx.region_type, "memory")))
-		return false;
-	if (connector != Py_None) {
-		if (!object_enter((struct object *)connector))
-			return false;
-		r->connector = (struct object *)connector;
-	}
-	if (qp != Py_None) {
-		if (!object_enter((struct object *)qp))
-			return false;
-		r->qp = (struct object *)qp;
-	}
-	if (region != Py_None) {
-		struct region *mr = (struct region *)region;
-
-		if (!object_enter(&mr->base))
-			return false;
-		r->region = region;
-		memory->address = (uintptr_t)mr->buffer.buf;
-		memory->length = (uint64_t)mr->buffer.len;
-		memory->token = ndx_mr_get_remote_token(mr->base.handle);
-	}
-	return true;
-}
-
-void resources_drop(struct resources *r)
-{
-	struct resources held = *r;
-
-	memset(r, 0, sizeof(*r));
-	if (held.connector != NULL)
-		object_leave(held.connector);
-	if (held.qp != NULL)
-		object_leave(held.qp);
-	if (held.region != NULL)
-		object_leave((struct object *)held.region);
 }
 
 /* ---- life ---- */
@@ -74,6 +26,7 @@ static void drop(struct object *self)
 	struct session *s = (struct session *)self;
 
 	resources_drop(&s->resources);
+	groups_drop(&s->groups);
 	Py_CLEAR(s->variant);
 }
 
@@ -86,11 +39,11 @@ static const struct kind session_kind = {
 
 static void keep_handle(struct object *self)
 {
-	(void)self; /* the server's */
+	(void)self; /* the server's or manager's */
 }
 
 static const struct kind lent_kind = {
-	.name = "session of the server",
+	.name = "session of the server or manager",
 	.rank = RANK_SESSION,
 	.close = keep_handle,
 	.drop = drop,
@@ -112,107 +65,76 @@ void session_lent_end(struct session *session)
 	object_wait_closed(&session->base, NDX_INFINITE);
 }
 
-struct texts {
-	const char *at[SERVERS];
-	size_t count;
-};
-
-/* The texts of a tuple, which keeps them. */
-static bool texts_of(PyObject *tuple, struct texts *texts)
+/* The list of a tuple of queue pairs, for free(); NULL: it has none, or raised. */
+static struct ndx_session_queue_pair *list_for(PyObject *tuple)
 {
-	Py_ssize_t size = PyTuple_Size(tuple);
+	size_t count = (size_t)PyTuple_Size(tuple);
+	struct ndx_session_queue_pair *list;
 
-	if (size > SERVERS) {
-		PyErr_Format(PyExc_ValueError, "at most %d servers", SERVERS);
-		return false;
+	if (count > NDX_SESSION_QUEUE_PAIRS_MOST) {
+		PyErr_Format(PyExc_ValueError, "at most %u queue pairs",
+		             NDX_SESSION_QUEUE_PAIRS_MOST);
+		return NULL;
 	}
-	for (texts->count = 0; (Py_ssize_t)texts->count < size; texts->count++) {
-		const char *text = PyUnicode_AsUTF8AndSize(
-			PyTuple_GetItem(tuple, (Py_ssize_t)texts->count), NULL);
-
-		if (text == NULL)
-			return false;
-		texts->at[texts->count] = text;
-	}
-	return true;
+	if (count == 0)
+		return NULL;
+	list = calloc(count, sizeof(*list));
+	if (list == NULL)
+		PyErr_NoMemory();
+	return list;
 }
 
-struct arguments {
-	PyObject *variant, *servers, *connector, *qp, *memory;
-	struct ndx_session_attr attr;
-};
-
-static bool parse(PyObject *args, PyObject *kwargs, struct arguments *a)
+/* Hold the queue pairs of the attributes, which may be none. */
+static bool hold_list(struct session *self, PyObject *tuple, struct ndx_session_queue_pair **list)
 {
-	static char *names[] = {"variant",
-	                        "servers",
-	                        "connector",
-	                        "qp",
-	                        "memory",
-	                        "inbound_read_limit",
-	                        "outbound_read_limit",
-	                        "connect_timeout_ms",
-	                        "attempts",
-	                        "backoff_ms",
-	                        "backoff_most_ms",
-	                        "stage_timeout_ms",
-	                        "session_timeout_ms",
-	                        "max_message",
-	                        "max_rounds",
-	                        "max_history",
-	                        NULL};
-	struct ndx_session_attr *attr = &a->attr;
-
-	ndx_session_attr_init(attr);
-	a->connector = a->qp = a->memory = Py_None;
-	return PyArg_ParseTupleAndKeywords(
-		       args, kwargs, "OO!|$OOOO&O&O&O&O&O&O&O&O&O&O&:Session", names, &a->variant,
-		       &PyTuple_Type, &a->servers, &a->connector, &a->qp, &a->memory, pyndx_u32,
-		       &attr->inbound_read_limit, pyndx_u32, &attr->outbound_read_limit, pyndx_u32,
-		       &attr->connect_timeout_ms, pyndx_u32, &attr->attempts, pyndx_u32,
-		       &attr->backoff_ms, pyndx_u32, &attr->backoff_most_ms, pyndx_u32,
-		       &attr->stage_timeout_ms, pyndx_u32, &attr->session_timeout_ms, pyndx_u32,
-		       &attr->max_message, pyndx_u32, &attr->max_rounds, pyndx_u32,
-		       &attr->max_history) &&
-	       pyndx_is(a->variant, pyndx.variant_type, "variant");
+	*list = list_for(tuple);
+	if (*list == NULL)
+		return PyErr_Occurred() == NULL;
+	self->groups = group_hold(tuple, *list);
+	return self->groups != NULL;
 }
 
 static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
+	struct ndx_session_queue_pair *list = NULL;
 	struct ndx_session *handle = NULL;
+	struct session_arguments a;
 	struct session *self;
-	struct arguments a;
-	struct texts servers;
 	enum ndx_status st;
 
-	if (!parse(args, kwargs, &a) || !texts_of(a.servers, &servers))
+	if (!session_arguments(args, kwargs, &a))
 		return NULL;
 	self = (struct session *)object_new(type, &session_kind);
 	if (self == NULL)
-		return NULL;
+		goto fail;
 	if (!resources_hold(&self->resources, a.connector, a.qp, a.memory, &a.attr.memory) ||
+	    (a.queue_pairs != NULL && !hold_list(self, a.queue_pairs, &list)) ||
 	    !object_enter((struct object *)a.variant))
 		goto fail;
 	Py_INCREF(a.variant);
 	self->variant = a.variant;
 	a.attr.variant = ((struct object *)a.variant)->handle;
-	a.attr.servers = servers.at;
-	a.attr.server_count = servers.count;
 	if (self->resources.connector != NULL)
 		a.attr.connector = self->resources.connector->handle;
 	if (self->resources.qp != NULL)
 		a.attr.qp = self->resources.qp->handle;
+	a.attr.queue_pairs = list;
+	a.attr.queue_pair_count = list != NULL ? (size_t)PyTuple_Size(a.queue_pairs) : 0;
 	Py_BEGIN_ALLOW_THREADS;
 	st = ndx_session_create(&a.attr, &handle);
 	Py_END_ALLOW_THREADS;
 	object_leave((struct object *)a.variant);
 	if (st == NDX_OK) {
+		tls_free(&a.tls);
+		free(list);
 		object_open(&self->base, handle);
 		return &self->base.ob_base;
 	}
 	(void)pyndx_raise_last(st);
 fail:
-	Py_DECREF(&self->base.ob_base);
+	tls_free(&a.tls);
+	free(list);
+	Py_XDECREF((PyObject *)self);
 	return NULL;
 }
 
@@ -222,13 +144,24 @@ fail:
 #define CONNECT (-1)
 #define RUN (-2)
 
+/* Begin a call that is not for the session of a server or manager. */
+static bool enter(PyObject *self)
+{
+	if (as_session(self)->base.kind == &lent_kind) {
+		(void)pyndx_raise(NDX_E_INVALID_DEVICE_STATE,
+		                  "the session belongs to a server or manager", 0);
+		return false;
+	}
+	return object_enter((struct object *)self);
+}
+
 static PyObject *start(PyObject *self, PyObject *port, int what)
 {
 	struct operation *op;
 	PyObject *result = NULL;
 	enum ndx_status st;
 
-	if (!object_enter((struct object *)self))
+	if (!enter(self))
 		return NULL;
 	op = operation_new(port, "session");
 	if (op != NULL) {
@@ -275,10 +208,7 @@ static PyObject *session_start_execute(PyObject *self, PyObject *args)
 static PyObject *session_cancel(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	if (as_session(self)->variant == NULL)
-		return pyndx_raise(NDX_E_INVALID_DEVICE_STATE, "the session belongs to a server",
-		                   0);
-	if (!object_enter((struct object *)self))
+	if (!enter(self))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
 	ndx_session_cancel(handle_of(self));
@@ -287,16 +217,93 @@ static PyObject *session_cancel(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
+/* _start_add(tuple, port): the operation's result is the index of the first one. */
+static PyObject *session_start_add(PyObject *self, PyObject *args)
+{
+	struct ndx_session_queue_pair *list = NULL;
+	struct session *s = as_session(self);
+	struct group *group = NULL;
+	PyObject *result = NULL;
+	struct operation *op;
+	PyObject *tuple, *port;
+	enum ndx_status st;
+
+	if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &tuple, &port) || !enter(self))
+		return NULL;
+	groups_settle(&s->groups);
+	list = list_for(tuple);
+	if (list != NULL)
+		group = group_hold(tuple, list);
+	else if (PyErr_Occurred() == NULL)
+		PyErr_SetString(PyExc_ValueError, "no queue pair");
+	op = group != NULL ? operation_new(port, "add_queue_pairs") : NULL;
+	if (op == NULL)
+		goto leave;
+	Py_BEGIN_ALLOW_THREADS;
+	st = ndx_session_add_queue_pairs_overlapped(handle_of(self), list, group->count, &op->ov);
+	Py_END_ALLOW_THREADS;
+	result = operation_started(op, &s->base, NULL, st);
+	if (result != NULL) {
+		Py_INCREF(result);
+		group->adding = op;
+		groups_add(&s->groups, group);
+		group = NULL;
+	}
+leave:
+	free(list);
+	group_drop(group);
+	object_leave(&s->base);
+	return result;
+}
+
+static PyObject *session_settle(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	if (!enter(self))
+		return NULL;
+	groups_settle(&as_session(self)->groups);
+	object_leave((struct object *)self);
+	Py_RETURN_NONE;
+}
+
+static PyObject *session_remove(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"first", "count", NULL};
+	struct session *s = as_session(self);
+	uint32_t count = 1;
+	enum ndx_status st;
+	uint32_t first;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|O&:remove_queue_pairs", names, pyndx_u32,
+	                                 &first, pyndx_u32, &count) ||
+	    !enter(self))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	st = ndx_session_remove_queue_pairs(handle_of(self), first, count);
+	Py_END_ALLOW_THREADS;
+	groups_settle(&s->groups);
+	if (st == NDX_OK)
+		groups_remove(&s->groups, first, count);
+	object_leave(&s->base);
+	return pyndx_done(st);
+}
+
 static PyMethodDef session_methods[] = {
 	{"_start_connect", session_start_connect, METH_O, NULL},
 	{"_start_run", session_start_run, METH_O, NULL},
 	{"_start_execute", session_start_execute, METH_VARARGS, NULL},
 	{"cancel", session_cancel, METH_NOARGS,
          "cancel(): the call in progress raises CanceledError, and so do later ones."},
-	{"agreement", session_agreement, METH_NOARGS,
-         "agreement() -> dict: own, peer (descriptions), kind, mtu, client_reads, server_reads. "
-         "Raises StateError before stage info has ended."},
+	{"agreement", (PyCFunction)(void (*)(void))session_agreement, METH_VARARGS | METH_KEYWORDS,
+         "agreement(queue_pair=None) -> dict: own, peer (descriptions), kind, mtu, client_reads, "
+         "server_reads; of several queue pairs that of an index, None: the first one. Raises "
+         "StateError before stage info has ended, InvalidParameterError (no such queue pair)."},
+	{"_start_add", session_start_add, METH_VARARGS, NULL},
+	{"_settle", session_settle, METH_NOARGS, NULL},
+	{"_remove", (PyCFunction)(void (*)(void))session_remove, METH_VARARGS | METH_KEYWORDS,
+         NULL},
 	{"_error", session_error, METH_NOARGS, NULL},
+	{"_add_error", session_add_error, METH_NOARGS, NULL},
 	{"_history", session_history, METH_NOARGS, NULL},
 	{"snapshot", session_snapshot, METH_NOARGS,
          "snapshot() -> str: state, agreement, failure and history as JSON."},
@@ -306,6 +313,8 @@ static PyMethodDef session_methods[] = {
 static PyGetSetDef session_getset[] = {
 	{"state", session_state, NULL, "ndx.SessionState.", NULL},
 	{"id", session_id, NULL, "Number of the session, as in logs.", NULL},
+	{"queue_pair_count", session_count, NULL,
+         "Queue pairs of the session, without those that are being added or were removed.", NULL},
 	{"server", session_server, NULL, "The server to which the session is connected, or \"\".",
          NULL},
 	{NULL, NULL, NULL, NULL, NULL},
@@ -315,7 +324,7 @@ static PyType_Slot session_slots[] = {
 	{Py_tp_new, session_new},
 	{Py_tp_methods, session_methods},
 	{Py_tp_getset, session_getset},
-	{Py_tp_doc, "Base of ndx.Session, and a session of a server."},
+	{Py_tp_doc, "Base of ndx.Session, and a session of a server or manager."},
 	{0, NULL},
 };
 

@@ -47,18 +47,40 @@ PyObject *session_server(PyObject *self, void *unused)
 	return text;
 }
 
-PyObject *session_agreement(PyObject *self, PyObject *unused)
+PyObject *session_count(PyObject *self, void *unused)
 {
-	struct ndx_peer_description own;
-	struct ndx_peer_description peer;
-	struct ndx_agreement agreed;
-	enum ndx_status st;
+	uint32_t count;
 
 	(void)unused;
 	if (!object_enter((struct object *)self))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_session_get_agreement(handle_of(self), &own, &peer, &agreed);
+	count = ndx_session_get_queue_pair_count(handle_of(self));
+	Py_END_ALLOW_THREADS;
+	object_leave((struct object *)self);
+	return PyLong_FromUnsignedLong(count);
+}
+
+PyObject *session_agreement(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"queue_pair", NULL};
+	struct ndx_peer_description own;
+	struct ndx_peer_description peer;
+	struct ndx_agreement agreed;
+	PyObject *number = Py_None;
+	uint64_t index = 0;
+	enum ndx_status st;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:agreement", names, &number) ||
+	    (number != Py_None && !pyndx_number(number, "queue_pair", UINT32_MAX, &index)) ||
+	    !object_enter((struct object *)self))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	if (number == Py_None)
+		st = ndx_session_get_agreement(handle_of(self), &own, &peer, &agreed);
+	else
+		st = ndx_session_get_queue_pair_agreement(handle_of(self), (uint32_t)index, &own,
+		                                          &peer, &agreed);
 	Py_END_ALLOW_THREADS;
 	object_leave((struct object *)self);
 	if (st != NDX_OK)
@@ -69,24 +91,42 @@ PyObject *session_agreement(PyObject *self, PyObject *unused)
 	                     agreed.server_reads);
 }
 
-PyObject *session_error(PyObject *self, PyObject *unused)
+typedef enum ndx_status error_fn(const struct ndx_session *session,
+                                 struct ndx_session_error *error);
+
+static PyObject *error_by(PyObject *self, error_fn *get)
 {
 	struct ndx_session_error e = {.size = sizeof(e)};
+	PyObject *index;
 	enum ndx_status st;
 
-	(void)unused;
 	if (!object_enter((struct object *)self))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
-	st = ndx_session_get_error(handle_of(self), &e);
+	st = get(handle_of(self), &e);
 	Py_END_ALLOW_THREADS;
 	object_leave((struct object *)self);
 	if (st != NDX_OK)
 		return pyndx_raise_last(st);
-	return Py_BuildValue("(NNNNNIs)", pyndx_status(e.status), pyndx_enum(PYTHON_LAYER, e.layer),
-	                     pyndx_enum(PYTHON_PLUGIN_ERROR, e.plugin_error),
-	                     PyBool_FromLong(e.remote), pyndx_enum(PYTHON_STAGE, e.stage), e.round,
-	                     e.text);
+	index = e.of_queue_pair != 0 ? PyLong_FromUnsignedLong(e.queue_pair) : Py_None;
+	if (index == Py_None)
+		Py_INCREF(Py_None);
+	return Py_BuildValue(
+		"(NNNNNIsN)", pyndx_status(e.status), pyndx_enum(PYTHON_LAYER, e.layer),
+		pyndx_enum(PYTHON_PLUGIN_ERROR, e.plugin_error), PyBool_FromLong(e.remote),
+		pyndx_enum(PYTHON_STAGE, e.stage), e.round, e.text, index);
+}
+
+PyObject *session_error(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return error_by(self, ndx_session_get_error);
+}
+
+PyObject *session_add_error(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return error_by(self, ndx_session_get_add_error);
 }
 
 static PyObject *entry_of(const struct ndx_history_entry *e)

@@ -33,18 +33,22 @@ PyObject *frame_new(const struct ndx_frame *handle);
 PyObject *lent_pair(struct object *lender, struct pair **kept, struct ndx_qp *handle);
 /** The queue pair is about to go. */
 void lent_pair_end(struct pair **kept);
+/** Start a receiver or sender, which was entered, on a connector: the second half of _start(). */
+typedef enum ndx_status start_fn(void *handle, struct ndx_connector *connector);
+PyObject *lent_start(struct object *lender, struct object *connector, start_fn *fn);
 /** A call that ends the queue pair has failed: is it the one that the lender has @p now? */
 void lent_pair_recalled(struct pair **kept, const struct ndx_qp *now);
 
 /** Callbacks of the library; callbacks.c. */
 bool consumer_frame(void *context, const struct ndx_frame *frame);
 void receiver_ended(void *context, struct ndx_receiver *handle, enum ndx_receiver_state state);
-/** True if this thread is in a callback of the receiver; then BusyError is raised. */
-bool receiver_in_callback(struct receiver *self);
+/** `calls` of its kind. */
+bool receiver_calls(const struct object *self, unsigned long thread);
 
 /* Methods of Receiver; receiver_state.c. */
 PyObject *receiver_state(PyObject *self, void *unused);
 PyObject *receiver_cause(PyObject *self, PyObject *unused);
+PyObject *receiver_memory(PyObject *self, PyObject *unused);
 PyObject *receiver_snapshot(PyObject *self, PyObject *unused);
 PyObject *receiver_stats(PyObject *self, PyObject *unused);
 
