@@ -17,6 +17,15 @@ adapter='ofi:tcp?iface=lo'
 . samples/server.sh
 
 # shellcheck disable=SC2086,SC2154 # a list, from tests/deps.sh
+missing=$(! command -v dpkg-query >/dev/null || deps_missing $deps_build)
+if [ -n "$missing" ] && [ "$(id -u)" -eq 0 ]; then
+	echo "demo: as root, this installs the packages that the build lacks: $missing"
+	if [ -t 0 ]; then
+		echo 'demo: press Ctrl-C within 5 s to install nothing'
+		sleep 5
+	fi
+fi
+# shellcheck disable=SC2086,SC2154 # a list, from tests/deps.sh
 deps_install $deps_build || exit 1
 work=$(mktemp -d) || exit 1
 trap 'server_stop; rm -rf "$work"' EXIT

@@ -66,6 +66,19 @@ bool sample_address_parse(const char *text, struct sample_address *out, const ch
 	return true;
 }
 
+bool sample_address_parse_peer(const char *text, struct sample_address *out, const char **why)
+{
+	if (!sample_address_parse(text, out, why))
+		return false;
+	if (sample_address_port(out) == 0)
+		*why = "the port is missing; write ADDRESS:PORT as the server prints it";
+	else if (sample_address_is_any(out))
+		*why = "the host is missing; write ADDRESS:PORT, with an address of the server";
+	else
+		return true;
+	return false;
+}
+
 struct sample_address sample_address_from(const struct sockaddr_storage *storage)
 {
 	struct sample_address address = {.storage = *storage};
@@ -103,16 +116,6 @@ bool sample_address_is_any(const struct sample_address *address)
 		return memcmp(&((struct sockaddr_in6 *)&copy.storage)->sin6_addr, &in6addr_any,
 		              sizeof(in6addr_any)) == 0;
 	return ((struct sockaddr_in *)&copy.storage)->sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
-bool sample_address_is_loopback(const struct sample_address *address)
-{
-	struct sample_address copy = *address;
-
-	if (address->storage.ss_family == AF_INET6)
-		return memcmp(&((struct sockaddr_in6 *)&copy.storage)->sin6_addr, &in6addr_loopback,
-		              sizeof(in6addr_loopback)) == 0;
-	return ntohl(((struct sockaddr_in *)&copy.storage)->sin_addr.s_addr) >> 24 == 127;
 }
 
 const char *sample_address_format(const struct sample_address *address, char *text, size_t size)
@@ -170,7 +173,7 @@ bool sample_parse_server(const struct sample_program *program, int argc, char **
 
 	if (!sample_parse(program, argc, argv, &operands, code))
 		return false;
-	if (operands > 0 && sample_address_parse(argv[1], server, &why))
+	if (operands > 0 && sample_address_parse_peer(argv[1], server, &why))
 		return true;
 	*code = sample_usage(program, "%s", why);
 	return false;

@@ -27,6 +27,9 @@ struct sample_address {
  */
 bool sample_address_parse(const char *text, struct sample_address *out, const char **why);
 
+/** As sample_address_parse(), for the address of a server to connect to: has host and port. */
+bool sample_address_parse_peer(const char *text, struct sample_address *out, const char **why);
+
 /** As sample_parse(), with the operand `ADDRESS:PORT`: the server's address. */
 bool sample_parse_server(const struct sample_program *program, int argc, char **argv,
                          struct sample_address *server, int *code);
@@ -42,7 +45,6 @@ void sample_address_set_port(struct sample_address *address, unsigned port);
 
 /** Whether the address is 0.0.0.0 or ::, which means any address. */
 bool sample_address_is_any(const struct sample_address *address);
-bool sample_address_is_loopback(const struct sample_address *address);
 
 /** Format the address. Returns `text`. */
 const char *sample_address_format(const struct sample_address *address, char *text, size_t size);

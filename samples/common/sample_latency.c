@@ -50,6 +50,21 @@ uint64_t sample_latency_percentile(const struct sample_latency *latency, double 
 	return latency->max;
 }
 
+bool sample_latency_next(const struct sample_latency *latency, unsigned *bucket, uint64_t *ns,
+                         uint64_t *count)
+{
+	const unsigned buckets = sizeof(latency->buckets) / sizeof(latency->buckets[0]);
+
+	while (*bucket < buckets && latency->buckets[*bucket] == 0)
+		(*bucket)++;
+	if (*bucket == buckets)
+		return false;
+	*ns = top_of(*bucket) < latency->max ? top_of(*bucket) : latency->max;
+	*count = latency->buckets[*bucket];
+	(*bucket)++;
+	return true;
+}
+
 uint64_t sample_now_ns(void)
 {
 	struct timespec now;

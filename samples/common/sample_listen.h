@@ -9,7 +9,8 @@
 #include "sample_address.h"
 
 /**
- * Listen on `wish`; without an address or without a host in it, on the adapter's first address.
+ * Listen on `wish`; with a bare port, or NULL, on the adapter's first address. `:PORT` is all IPv4
+ * addresses, as 0.0.0.0:PORT.
  *
  * @param who           the program's name, for error texts
  * @param[out] address  address on which the listener listens, with the port

@@ -137,6 +137,19 @@ enum ndx_status sample_variant_of(struct ndx_adapter *adapter, const char **vari
 	return st;
 }
 
+/* By the beginning: an entry is recorded when what it tells of has ended, so a wait comes late. */
+static void sort_history(struct ndx_history_entry *list, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		const struct ndx_history_entry entry = list[i];
+		size_t at = i;
+
+		for (; at > 0 && list[at - 1].at_us > entry.at_us; at--)
+			list[at] = list[at - 1];
+		list[at] = entry;
+	}
+}
+
 static void show_history(FILE *to, const char *program, const struct ndx_session *session)
 {
 	struct ndx_history_entry list[256];
@@ -145,6 +158,7 @@ static void show_history(FILE *to, const char *program, const struct ndx_session
 
 	if (ndx_session_get_history(session, list, &count, NULL) != NDX_OK)
 		return;
+	sort_history(list, count);
 	for (size_t i = 0; i < count; i++)
 		fprintf(to, "%s: %s\n", program,
 		        ndx_history_entry_text(&list[i], line, sizeof(line)));

@@ -7,16 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sample_json.h"
 #include "sample_options.h"
 
 __attribute__((format(printf, 2, 0))) static void say(const char *program, const char *format,
                                                       va_list args, enum ndx_status status)
 {
 	char what[256];
+	char line[512];
 
 	vsnprintf(what, sizeof(what), format, args);
-	fprintf(stderr, "%s: %s: %s (%s)\n", program, what, ndx_status_name(status),
-	        ndx_status_text(status));
+	snprintf(line, sizeof(line), "%s: %s (%s)", what, ndx_status_name(status),
+	         ndx_status_text(status));
+	fprintf(stderr, "%s: %s\n", program, line);
+	sample_json_error(line);
 }
 
 int sample_failed(const char *program, enum ndx_status status, const char *format, ...)
@@ -32,15 +36,6 @@ int sample_failed(const char *program, enum ndx_status status, const char *forma
 	return SAMPLE_EXIT_FAILED;
 }
 
-int sample_end_output(const char *program, bool ok)
-{
-	if (ok && fflush(stdout) == 0)
-		return SAMPLE_EXIT_OK;
-	fprintf(stderr, "%s: the output cannot be written to stdout: %s\n", program,
-	        strerror(errno));
-	return SAMPLE_EXIT_FAILED;
-}
-
 int sample_open_adapter(const char *program, const char *uri, struct ndx_adapter **out)
 {
 	const enum ndx_status st = ndx_adapter_open(uri, out);
@@ -51,17 +46,39 @@ int sample_open_adapter(const char *program, const char *uri, struct ndx_adapter
 	return SAMPLE_EXIT_NO_ADAPTER;
 }
 
-int sample_ended_badly(const char *program, const struct ndx_overlapped *ov, const char *format,
-                       ...)
+bool sample_show_cause(struct ndx_connector *connector)
+{
+	char text[512] = "";
+	size_t length = sizeof(text);
+
+	if (connector == NULL || ndx_connector_get_error_text(connector, text, &length) != NDX_OK ||
+	    text[0] == '\0')
+		return false;
+	fprintf(stderr, "  %s\n", text);
+	return true;
+}
+
+int sample_ended_badly(const char *program, struct ndx_connector *connector,
+                       const struct ndx_overlapped *ov, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	say(program, format, args, ov->status);
 	va_end(args);
-	if (ov->native != 0)
+	if (!sample_show_cause(connector) && ov->native != 0)
 		fprintf(stderr, "  native cause: %d (as an errno: %s)\n", ov->native,
 		        strerror(ov->native));
+	return SAMPLE_EXIT_FAILED;
+}
+
+int sample_no_answer(const char *program, const char *what, unsigned timeout_ms)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), SAMPLE_NO_ANSWER, what, timeout_ms);
+	fprintf(stderr, "%s: %s\n", program, line);
+	sample_json_error(line);
 	return SAMPLE_EXIT_FAILED;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sample_sessions.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "sample_listen.h"
@@ -59,6 +61,22 @@ void sample_sessions_wait(struct sample_sessions *sessions, uint32_t count, cons
 		(void)pthread_cond_timedwait(&sessions->changed, &sessions->lock, &until);
 	}
 	pthread_mutex_unlock(&sessions->lock);
+}
+
+const char *sample_sessions_default(struct ndx_adapter *adapter, char text[SAMPLE_ADDRESS_TEXT])
+{
+	struct sockaddr_storage *list = NULL;
+	struct sample_address address;
+	size_t count = 0;
+
+	if (sample_addresses_of(adapter, &list, &count) != NDX_OK) {
+		snprintf(text, SAMPLE_ADDRESS_TEXT, "[::]:0");
+		return text;
+	}
+	address = sample_address_from(&list[0]);
+	free(list);
+	sample_address_set_port(&address, 0);
+	return sample_address_format(&address, text, SAMPLE_ADDRESS_TEXT);
 }
 
 int sample_sessions_address(struct ndx_negotiation_server *server, const char *port_file,

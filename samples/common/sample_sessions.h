@@ -51,6 +51,12 @@ void sample_sessions_wait(struct sample_sessions *sessions, uint32_t count,
                           const atomic_bool *stop);
 
 /**
+ * Where a server listens that was told nothing: at a port of its adapter's first address, because
+ * its clients come from there; at one of all addresses if the adapter has none. Returns `text`.
+ */
+const char *sample_sessions_default(struct ndx_adapter *adapter, char text[SAMPLE_ADDRESS_TEXT]);
+
+/**
  * Write the address on which the server listens to *out, and the port into the file, if one is
  * given. Returns an exit status.
  */

@@ -98,7 +98,10 @@ static void take_result(const struct ndx_result *result)
 		return;
 	if (result->status != NDX_OK || result->bytes_transferred != s->sent.length ||
 	    memcmp(s->sent.buffer, s->received.buffer, s->sent.length) != 0) {
-		fprintf(stderr, WHO ": wrong echo: %s\n", ndx_status_name(result->status));
+		fprintf(stderr, WHO ": %s: %s\n",
+		        result->status == NDX_OK ? "wrong echo" : "no echo",
+		        ndx_status_name(result->status));
+		(void)sample_show_cause(s->connector);
 		s->rounds = UINT32_MAX; /* never 0, so that the failure shows at the end */
 		leave(s);
 		return;
@@ -206,11 +209,13 @@ static int run(struct client *c, const struct sample_address *server)
 		struct session *s = &c->sessions[i];
 
 		good += s->failed_at == NULL && s->rounds == 0;
-		if (s->failed_at != NULL)
-			fprintf(stderr, WHO ": connection %u: %s: %s\n", i, s->failed_at,
-			        ndx_status_name(s->status));
+		if (s->failed_at == NULL)
+			continue;
+		fprintf(stderr, WHO ": connection %u: %s: %s\n", i, s->failed_at,
+		        ndx_status_name(s->status));
+		(void)sample_show_cause(s->connector);
 	}
-	printf(WHO ": %u connections of %u with %u echoes each, and goodbye\n", good, c->count,
+	printf(WHO ": %u connections of %u with %u echoes each and a goodbye\n", good, c->count,
 	       c->rounds);
 	return good == c->count ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
 }

@@ -151,7 +151,8 @@ static void completed(struct server *s, struct guest *guest)
 		(void)expect_guest(s);
 	if (st == NDX_PENDING)
 		return;
-	printf(WHO ": a guest is gone: %s, connection: %s\n", ndx_status_name(guest->ov.status),
+	printf(WHO ": a guest is gone: disconnect %s, end of connection: %s\n",
+	       ndx_status_name(guest->ov.status),
 	       ndx_disconnect_reason_name(ndx_connector_get_disconnect_reason(guest->connector)));
 	forget(s, guest);
 }

@@ -10,7 +10,8 @@ static void must(enum ndx_status status, const char *what)
 {
 	if (status == NDX_OK)
 		return;
-	fprintf(stderr, "%s: %s %s\n", what, ndx_status_name(status), ndx_last_error());
+	fprintf(stderr, "%s: %s (%s) %s\n", what, ndx_status_name(status), ndx_status_text(status),
+	        ndx_last_error());
 	exit(1);
 }
 

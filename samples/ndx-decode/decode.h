@@ -25,7 +25,7 @@ struct source *source_open_live(const char *interface);
 /** The next packet: 1; end: 0; failure, printed: -1. The bytes are valid until the next call. */
 int source_next(struct source *source, struct ndx_packet *packet);
 
-/** Let source_next() of a live capture return 0. Async-signal-safe. */
+/** Let source_next() return 0. Async-signal-safe. */
 void source_stop(struct source *source);
 
 void source_close(struct source *source);
@@ -100,9 +100,13 @@ const char *hole_name(enum ndx_hole_kind kind);
 const char *orphan_name(enum ndx_orphan_kind kind);
 const char *eviction_name(enum ndx_eviction_reason reason);
 
+/** Where JSON goes; before anything else of it. */
+void json_to(FILE *out);
 /** Print an event as one JSON object on one line. */
 void json_print(const struct ndx_reassembly_event *event);
 void json_print_summary(const struct summary *summary);
+/** Print the counters of --stats, a line for each connection and one for the opcodes. */
+void json_print_stats(const struct tallies *tallies, const struct ndx_reassembly_stats *stats);
 
 /**
  * Write the canonical message of a call or reply to the folder. On failure print the reason and

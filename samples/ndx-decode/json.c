@@ -139,10 +139,17 @@ static void put_rest(json_t *object, const struct ndx_reassembly_event *e)
 	}
 }
 
+static FILE *json_out;
+
+void json_to(FILE *out)
+{
+	json_out = out;
+}
+
 static void print(json_t *object)
 {
-	(void)json_dumpf(object, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
-	putchar('\n');
+	(void)json_dumpf(object, json_out, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	fputc('\n', json_out);
 	json_decref(object);
 }
 
@@ -194,5 +201,46 @@ void json_print_summary(const struct summary *summary)
 		put_text(object, "call_digest", summary->digests[HASHER_CALLS]);
 		put_text(object, "reply_digest", summary->digests[HASHER_REPLIES]);
 	}
+	print(object);
+}
+
+static void put_tally(const struct tally *t)
+{
+	json_t *object = json_object();
+
+	put_text(object, "event", "connection_stats");
+	put_number(object, "connection", t->connection.id);
+	put_connection(object, &t->connection);
+	put_number(object, "sends", t->sends);
+	put_number(object, "calls", t->calls);
+	put_number(object, "call_bytes", t->call_bytes);
+	put_number(object, "replies", t->replies);
+	put_number(object, "reply_bytes", t->reply_bytes);
+	put_number(object, "holes", t->holes);
+	put_number(object, "duplicates", t->duplicates);
+	put_number(object, "orphans", t->orphans);
+	print(object);
+}
+
+void json_print_stats(const struct tallies *tallies, const struct ndx_reassembly_stats *stats)
+{
+	json_t *opcodes = json_object(), *rdmap = json_object(), *object = json_object();
+
+	for (size_t i = 0; i < tallies->count; i++) {
+		/* 0: turned out to be the other direction of another connection */
+		if (tallies->at[i].connection.id != 0)
+			put_tally(&tallies->at[i]);
+	}
+	for (unsigned i = 0; i < 256; i++) {
+		if (stats->opcodes[i] > 0)
+			put_number(opcodes, ndx_rdma_opcode_name((uint8_t)i), stats->opcodes[i]);
+	}
+	for (unsigned i = 0; i < 16; i++) {
+		if (stats->rdmap[i] > 0)
+			put_number(rdmap, ndx_rdmap_opcode_name((uint8_t)i), stats->rdmap[i]);
+	}
+	put_text(object, "event", "stats");
+	json_object_set_new(object, "opcodes", opcodes);
+	json_object_set_new(object, "rdmap", rdmap);
 	print(object);
 }

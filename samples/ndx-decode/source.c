@@ -19,7 +19,8 @@ struct source {
 	bool nanoseconds;
 	bool live;
 	volatile bool stopped;
-	char *buffer; /* of the file */
+	const char *name; /* the caller's: a path, or an interface */
+	char *buffer;     /* of the file */
 };
 
 /* Most data link types have the value of their link type; raw IP differs by operating system. */
@@ -30,7 +31,7 @@ static uint32_t link_type_of(pcap_t *pcap)
 	return dlt == DLT_RAW ? (uint32_t)NDX_LINK_RAW : (uint32_t)dlt;
 }
 
-static struct source *source_of(pcap_t *pcap, bool live, char *buffer)
+static struct source *source_of(pcap_t *pcap, const char *name, bool live, char *buffer)
 {
 	struct source *source = calloc(1, sizeof(*source));
 
@@ -41,6 +42,7 @@ static struct source *source_of(pcap_t *pcap, bool live, char *buffer)
 		return NULL;
 	}
 	source->pcap = pcap;
+	source->name = name;
 	source->buffer = buffer;
 	source->live = live;
 	source->link_type = link_type_of(pcap);
@@ -76,7 +78,7 @@ struct source *source_open(const char *path)
 		free(buffer);
 		return NULL;
 	}
-	return source_of(pcap, false, buffer);
+	return source_of(pcap, path, false, buffer);
 }
 
 struct source *source_open_live(const char *interface)
@@ -96,12 +98,15 @@ struct source *source_open_live(const char *interface)
 	(void)pcap_set_tstamp_precision(pcap, PCAP_TSTAMP_PRECISION_NANO);
 	rc = pcap_activate(pcap);
 	if (rc < 0) {
-		fprintf(stderr, "%s: %s: %s (%s)\n", DECODE_WHO, interface, pcap_statustostr(rc),
-		        pcap_geterr(pcap));
+		const char *status = pcap_statustostr(rc), *more = pcap_geterr(pcap);
+		const bool same = more[0] == '\0' || strcmp(status, more) == 0;
+
+		fprintf(stderr, "%s: %s: %s%s%s%s\n", DECODE_WHO, interface, status,
+		        same ? "" : " (", same ? "" : more, same ? "" : ")");
 		pcap_close(pcap);
 		return NULL;
 	}
-	return source_of(pcap, true, NULL);
+	return source_of(pcap, interface, true, NULL);
 }
 
 int source_next(struct source *source, struct ndx_packet *packet)
@@ -115,10 +120,11 @@ int source_next(struct source *source, struct ndx_packet *packet)
 			return 0;
 		rc = pcap_next_ex(source->pcap, &head, &bytes);
 	} while (rc == 0);
-	if (rc == PCAP_ERROR_BREAK)
-		return 0;
+	if (rc == PCAP_ERROR_BREAK || source->stopped)
+		return 0; /* a read that a signal interrupts may also fail */
 	if (rc < 0) {
-		fprintf(stderr, "%s: %s\n", DECODE_WHO, pcap_geterr(source->pcap));
+		fprintf(stderr, "%s: %s: %s\n", DECODE_WHO, source->name,
+		        pcap_geterr(source->pcap));
 		return -1;
 	}
 	packet->bytes = bytes;

@@ -3,6 +3,7 @@
 #ifndef INFO_H
 #define INFO_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@ struct info_adapter {
 	struct ndx_adapter_info info;       /* valid if entry.state is NDX_OK */
 	struct sockaddr_storage *addresses; /* of an adapter that cannot be used: what is known */
 	size_t address_count;
+	bool opens; /* entry.state is no success, but the URI can be opened */
 };
 
 /** Severity of a finding about the host. */
@@ -62,9 +64,12 @@ const char *info_severity_name(enum info_severity severity);
  */
 bool info_inspect_host(const char *root, struct info_report *report);
 
-void info_print_text(const struct info_report *report, bool brief);
+void info_print_text(const struct info_report *report);
 
-/** Print the report as JSON; on failure print the reason and return false. */
-bool info_print_json(const struct info_report *report);
+/** One line for each adapter. */
+void info_print_brief(const struct info_report *report);
+
+/** The report as JSON; the caller owns it. */
+json_t *info_make_json(const struct info_report *report);
 
 #endif

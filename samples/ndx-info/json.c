@@ -66,6 +66,8 @@ static json_t *adapter_of(const struct info_adapter *adapter)
 	json_object_set_new(object, "interface", string_of(e->interface_name));
 	json_object_set_new(object, "state", string_of(ndx_status_name(e->state)));
 	json_object_set_new(object, "usable", json_boolean(e->state == NDX_OK));
+	json_object_set_new(object, "usable_by_name",
+	                    json_boolean(e->state == NDX_OK || adapter->opens));
 	json_object_set_new(object, "hint", string_of(e->hint));
 	json_object_set_new(object, "addresses", addresses_of(adapter));
 	if (e->state == NDX_OK) {
@@ -94,10 +96,9 @@ static json_t *finding_of(const struct info_finding *finding)
 	return object;
 }
 
-bool info_print_json(const struct info_report *report)
+json_t *info_make_json(const struct info_report *report)
 {
 	json_t *root = json_object(), *adapters = json_array(), *host = json_array();
-	int rc;
 
 	for (size_t i = 0; i < report->adapter_count; i++)
 		json_array_append_new(adapters, adapter_of(&report->adapters[i]));
@@ -112,11 +113,5 @@ bool info_print_json(const struct info_report *report)
 	                    string_of(report->chosen[0] != '\0' ? NULL : report->chosen_failure));
 	json_object_set_new(root, "adapters", adapters);
 	json_object_set_new(root, "host", host);
-	rc = json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	json_decref(root);
-	if (rc != 0 || putchar('\n') == EOF) {
-		fputs("ndx-info: writing JSON failed\n", stderr);
-		return false;
-	}
-	return true;
+	return root;
 }

@@ -35,16 +35,31 @@ static void print_capabilities(uint64_t capabilities)
 	puts(any ? "" : "none");
 }
 
-static void print_adapter(const struct info_adapter *adapter, bool brief)
+static const char *state_of(const struct info_adapter *adapter)
+{
+	if (adapter->entry.state == NDX_OK)
+		return "usable";
+	return adapter->opens ? "usable by this URI only" : ndx_status_name(adapter->entry.state);
+}
+
+static void print_line(const struct info_adapter *adapter)
+{
+	const char *hint = adapter->entry.hint;
+
+	printf("%-28s %s%s%s\n", adapter->entry.uri, state_of(adapter), hint[0] != '\0' ? ": " : "",
+	       hint);
+}
+
+static void print_adapter(const struct info_adapter *adapter)
 {
 	const struct ndx_adapter_entry *e = &adapter->entry;
 
-	printf("%-28s %s\n", e->uri, e->state == NDX_OK ? "usable" : ndx_status_name(e->state));
+	printf("%-28s %s\n", e->uri, state_of(adapter));
 	if (e->hint[0] != '\0')
 		printf("  %s\n", e->hint);
-	if (!brief && e->state != NDX_OK && adapter->address_count > 0)
+	if (e->state != NDX_OK && adapter->address_count > 0)
 		print_addresses(adapter);
-	if (brief || e->state != NDX_OK)
+	if (e->state != NDX_OK)
 		return;
 	printf("  provider     %s, device %s", e->provider, e->device[0] != '\0' ? e->device : "-");
 	printf(e->interface_name[0] != '\0' ? ", interface %s\n" : "\n", e->interface_name);
@@ -77,14 +92,22 @@ static void print_finding(const struct info_finding *finding)
 		printf("  %-16s try: %s\n", "", finding->remedy);
 }
 
-void info_print_text(const struct info_report *report, bool brief)
+void info_print_brief(const struct info_report *report)
+{
+	if (report->adapter_count == 0)
+		puts("No adapters: this build has no provider that finds one.");
+	for (size_t i = 0; i < report->adapter_count; i++)
+		print_line(&report->adapters[i]);
+}
+
+void info_print_text(const struct info_report *report)
 {
 	printf("NDX %s\n", ndx_version());
 	print_choice(report);
 	if (report->adapter_count == 0)
 		puts("No adapters: this build has no provider that finds one.");
 	for (size_t i = 0; i < report->adapter_count; i++)
-		print_adapter(&report->adapters[i], brief);
+		print_adapter(&report->adapters[i]);
 	puts("Host");
 	for (size_t i = 0; i < report->finding_count; i++)
 		print_finding(&report->findings[i]);

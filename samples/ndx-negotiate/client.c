@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "negotiate.h"
+#include "sample_json.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
@@ -79,6 +80,13 @@ static int use(struct end *end, struct ndx_session *session)
 		rc = transfer_as_client(end, &peer.memory, &tally);
 	printf(WHO ": %u messages of %u bytes each way, %u writes, %u reads: %u wrong\n",
 	       tally.messages, end->size, tally.writes, tally.reads, tally.wrong);
+	(void)fflush(stdout);
+	sample_json_add("client",
+	                json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "adapter", end->place->info.uri,
+	                          "messages", (json_int_t)tally.messages, "bytes",
+	                          (json_int_t)end->size, "writes", (json_int_t)tally.writes,
+	                          "reads", (json_int_t)tally.reads, "wrong",
+	                          (json_int_t)tally.wrong));
 	if (rc != SAMPLE_EXIT_OK) {
 		fprintf(stderr, WHO ": connection: %s\n",
 		        ndx_disconnect_reason_name(

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "negotiate.h"
+#include "sample_json.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
@@ -19,13 +20,31 @@ static const char about[] =
 	"ndx-negotiate sessions FILE shows what the sessions of a server with --control FILE are\n"
 	"doing, and its counters; see ndx-negotiate sessions --help.";
 
+static const char examples[] =
+	"Both sides in one process\n"
+	"  ndx-negotiate both --adapter loop\n"
+	"A server, and a client of this host that shows what the session went through\n"
+	"  ndx-negotiate server 127.0.0.1:7000 --adapter 'ofi:tcp?iface=lo' --control "
+	"/tmp/control\n"
+	"  ndx-negotiate client 127.0.0.1:7000 --adapter 'ofi:tcp?iface=lo' --history\n"
+	"What its sessions are doing\n"
+	"  ndx-negotiate sessions /tmp/control\n"
+	"Sessions over TLS between two hosts\n"
+	"  ndx-negotiate server :7000 --tls-cert own.pem --tls-key own.key --tls-ca ca.pem";
+
 static const char details[] =
 	"HOST:PORT is of the negotiation: an address, [IPV6]:PORT, or a name. Where the queue "
 	"pairs\n"
 	"meet is what is negotiated. Plugins are looked for in $NDX_PLUGIN_PATH, then where they "
 	"were\n"
 	"installed. SIGINT and SIGTERM end each role; sessions are cut off. The\n"
-	"server listens on all interfaces, or on the loopback if its adapter has nothing else.\n\n"
+	"server listens at the first address of its adapter, where its clients come from.\n\n"
+	"A principal is a client as TLS knows it: the names of its certificate, or its pre-shared\n"
+	"key. A line of the FILE of --grants is PLUGIN[/VARIANT] name NAME, of a certificate, or\n"
+	"PLUGIN[/VARIANT] psk IDENTITY; who has no line may use nothing. Of connections a second\n"
+	"those of ten seconds may come at once. A client beyond a limit is refused, the log says "
+	"why,\n"
+	"and ndx-negotiate sessions counts the refusals.\n\n"
 	"Exit status: 0 all data verified and both sides said goodbye, 1 something failed,\n"
 	"2 command line, 3 the adapter could not be opened. After a signal client and both end by\n"
 	"it (130 and 143 for a shell), the server with 0, or 1 if a session was cut off.";
@@ -78,9 +97,10 @@ int main(int argc, char **argv)
 	                              .size = 4096,
 	                              .timeout_ms = 10000,
 	                              .keepalive_ms = 10000,
-	                              .attempts = 3};
+	                              .attempts = 3,
+	                              .limits = LIMITS_INITIALIZER};
 	const struct sample_option options[] = {
-		{"--adapter", "URI", "which adapter, e.g. ofi:tcp?iface=lo", .text = &o.adapter},
+		SAMPLE_ROW_ADAPTER(o.adapter),
 		{"--variant", "PLUGIN/VARIANT", "what negotiates (that of roce for the adapter)",
 	         .text = &o.variant},
 		{"--set", "NAME=VALUE,...", "parameters of the variant", .text = &o.settings},
@@ -103,21 +123,25 @@ int main(int argc, char **argv)
 	         "idle time after which a silent peer is dead, 0: never (10000)",
 	         .number = &o.keepalive_ms, .min = 0, .max = 1u << 30},
 		SAMPLE_TLS_OPTIONS(o.tls),
+		LIMIT_OPTIONS(o.limits),
 		{"--history", NULL, "client: print what the session went through",
 	         .flag = &o.history},
-		{"--verbose", NULL, "the library's log on stderr", .flag = &o.verbose},
+		SAMPLE_ROW_JSON(o.json),
+		SAMPLE_ROW_VERBOSE(o.verbose),
 	};
 	const struct sample_program program = {
 		.name = "ndx-negotiate",
 		.synopsis = "server|client|both [HOST:PORT[,HOST:PORT...]] [options]",
 		.about = about,
 		.details = details,
+		.examples = examples,
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.max_operands = 2,
 	};
 	struct sample_tls_choice tls;
 	enum sample_role role;
+	FILE *out;
 	int rc;
 
 	if (argc > 1 && strcmp(argv[1], "plugins") == 0)
@@ -131,9 +155,15 @@ int main(int argc, char **argv)
 		return rc;
 	if (o.verbose)
 		ndx_log_to_stderr(NDX_LOG_DEBUG);
+	rc = sample_json_open("ndx-negotiate", o.json, &out);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	rc = stop_begin();
 	if (rc == SAMPLE_EXIT_OK)
 		rc = play(role, &o);
+	if (*stop_flag() && role != SAMPLE_SERVER)
+		sample_json_error("ended by a signal");
+	rc = sample_end("ndx-negotiate", sample_json_end("ndx-negotiate", out, NULL, rc));
 	if (role != SAMPLE_SERVER)
 		stop_by_signal();
 	return rc;

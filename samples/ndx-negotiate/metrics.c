@@ -68,6 +68,8 @@ void metrics_print(const struct told *told)
 	         told->refused_variants},
 		{"sessions_refused_identity_total",
 	         "Attempts to go on with a session of another identity.", told->refused_identities},
+		{"sessions_refused_handshake_total",
+	         "Connections beyond the limit of handshakes a second.", told->refused_handshakes},
 		{"sessions_resumed_total", "Sessions that got a new transport during a stage.",
 	         told->resumed},
 	};

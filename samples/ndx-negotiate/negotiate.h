@@ -11,8 +11,10 @@
 #include <ndx/negotiation_server.h>
 #include <ndx/session.h>
 
+#include "limits.h"
 #include "sample_both.h"
 #include "sample_negotiation.h"
+#include "sample_progress.h"
 #include "sample_tls.h"
 
 /**
@@ -41,12 +43,14 @@ struct negotiate_options {
 	const char *port_file;
 	const char *control; /* server: path of the control socket, or NULL */
 	struct sample_tls tls;
+	struct limits limits; /* server */
 	uint32_t messages;
 	uint32_t size;
 	uint32_t count; /* server: sessions to serve, 0: no limit */
 	uint32_t timeout_ms;
 	uint32_t keepalive_ms;
 	uint32_t attempts;
+	const char *json;
 	bool history;
 	bool verbose;
 };
@@ -77,6 +81,7 @@ struct end {
 	struct ndx_overlapped notify;
 	uint8_t *memory; /* three messages: out, in, and one that the peer may read and write */
 	uint32_t size;
+	struct sample_progress progress; /* the client's; all 0: none */
 };
 
 int end_make(struct end *end, const struct place *place);

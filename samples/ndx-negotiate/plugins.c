@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "negotiate.h"
+#include "sample_json.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
@@ -104,14 +105,6 @@ static int print_text(const struct ndx_plugin_entry *list, size_t count)
 
 /* ---- JSON ---- */
 
-/* json_string() refuses text that is not UTF-8. */
-static json_t *string_of(const char *text)
-{
-	json_t *string = text != NULL ? json_string(text) : json_null();
-
-	return string != NULL ? string : json_string("(not UTF-8)");
-}
-
 static json_t *choices_of(const char *choices)
 {
 	json_t *list = json_array();
@@ -129,8 +122,8 @@ static json_t *param_of(const struct ndx_plugin_param *p)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "name", string_of(p->name));
-	json_object_set_new(o, "type", string_of(type_name(p->type)));
+	json_object_set_new(o, "name", sample_json_text(p->name));
+	json_object_set_new(o, "type", sample_json_text(type_name(p->type)));
 	json_object_set_new(o, "required", json_boolean(p->required));
 	if (p->type == NDX_PARAM_INT || p->type == NDX_PARAM_STRING) {
 		json_object_set_new(o, "least", json_integer(p->least));
@@ -138,8 +131,8 @@ static json_t *param_of(const struct ndx_plugin_param *p)
 	}
 	if (p->type == NDX_PARAM_CHOICE)
 		json_object_set_new(o, "choices", choices_of(p->choices));
-	json_object_set_new(o, "default", string_of(p->initial));
-	json_object_set_new(o, "help", string_of(p->help));
+	json_object_set_new(o, "default", sample_json_text(p->initial));
+	json_object_set_new(o, "help", sample_json_text(p->help));
 	return o;
 }
 
@@ -150,10 +143,10 @@ static json_t *variant_of(const struct ndx_plugin_entry *e)
 
 	for (const struct ndx_plugin_param *p = e->params; p != NULL && p->name != NULL; p++)
 		json_array_append_new(params, param_of(p));
-	json_object_set_new(o, "name", string_of(e->variant));
-	json_object_set_new(o, "help", string_of(e->help));
+	json_object_set_new(o, "name", sample_json_text(e->variant));
+	json_object_set_new(o, "help", sample_json_text(e->help));
 	json_object_set_new(o, "available", json_boolean(e->available));
-	json_object_set_new(o, "text", string_of(e->text));
+	json_object_set_new(o, "text", sample_json_text(e->text));
 	json_object_set_new(o, "parameters", params);
 	return o;
 }
@@ -163,21 +156,20 @@ static json_t *plugin_of(const struct ndx_plugin_entry *e)
 	const bool failed = e->state == NDX_PLUGIN_FAILED;
 	json_t *o = json_object();
 
-	json_object_set_new(o, "name", string_of(e->plugin));
-	json_object_set_new(o, "version", string_of(e->version));
-	json_object_set_new(o, "vendor", string_of(e->vendor));
-	json_object_set_new(o, "origin", string_of(e->origin));
-	json_object_set_new(o, "failed", failed ? string_of(e->text) : json_null());
+	json_object_set_new(o, "name", sample_json_text(e->plugin));
+	json_object_set_new(o, "version", sample_json_text(e->version));
+	json_object_set_new(o, "vendor", sample_json_text(e->vendor));
+	json_object_set_new(o, "origin", sample_json_text(e->origin));
+	json_object_set_new(o, "failed", failed ? sample_json_text(e->text) : json_null());
 	json_object_set_new(o, "variants", json_array());
 	return o;
 }
 
-static int print_json(const struct ndx_plugin_entry *list, size_t count)
+static json_t *json_of(const struct ndx_plugin_entry *list, size_t count)
 {
 	json_t *plugins = json_array();
 	json_t *root = json_object();
 	json_t *plugin = NULL;
-	int rc;
 
 	for (size_t i = 0; i < count; i++) {
 		if (begins_plugin(list, i)) {
@@ -189,46 +181,46 @@ static int print_json(const struct ndx_plugin_entry *list, size_t count)
 			                      variant_of(&list[i]));
 	}
 	json_object_set_new(root, "plugins", plugins);
-	rc = sample_end_output(name,
-	                       json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && puts("") != EOF);
-	json_decref(root);
-	return rc;
+	return root;
 }
 
 /* ---- the command ---- */
 
-static int show(const char *directory, bool json)
+static int show(const char *directory, FILE *out)
 {
 	struct ndx_negotiation *negotiation = NULL;
 	struct ndx_plugin_entry *list = NULL;
+	json_t *object = NULL;
 	size_t count = 0;
 	enum ndx_status st = ndx_negotiation_create(&negotiation);
-	int rc = SAMPLE_EXIT_FAILED;
+	int rc = SAMPLE_EXIT_OK;
 
 	if (st == NDX_OK)
 		st = ndx_negotiation_discover(negotiation, directory, NULL);
 	if (st == NDX_OK)
 		st = ndx_negotiation_list(negotiation, &list, &count);
 	if (st != NDX_OK)
-		(void)sample_failed(name, st, "look for plugins");
+		rc = sample_failed(name, st, "look for plugins");
+	else if (out != NULL)
+		object = json_of(list, count);
 	else
-		rc = json ? print_json(list, count) : print_text(list, count);
+		rc = print_text(list, count);
 	ndx_negotiation_list_free(list);
 	if (negotiation != NULL)
 		(void)ndx_negotiation_close(negotiation);
-	return rc;
+	return sample_json_end(name, out, object, rc);
 }
 
 int plugins_main(int argc, char **argv)
 {
 	const char *directory = NULL;
+	const char *json = NULL;
 	bool verbose = false;
-	bool json = false;
 	const struct sample_option options[] = {
 		{"--plugins", "DIRECTORY", "only those in this folder, absolute",
 	         .text = &directory},
-		{"--json", NULL, "as JSON, for programs", .flag = &json},
-		{"--verbose", NULL, "the library's log on stderr", .flag = &verbose},
+		SAMPLE_ROW_JSON(json),
+		SAMPLE_ROW_VERBOSE(verbose),
 	};
 	const struct sample_program program = {
 		.name = name,
@@ -240,11 +232,13 @@ int plugins_main(int argc, char **argv)
 		.option_count = sizeof(options) / sizeof(options[0]),
 	};
 	size_t operands;
+	FILE *out;
 	int rc;
 
 	if (!sample_parse(&program, argc, argv, &operands, &rc))
 		return rc;
 	if (verbose)
 		ndx_log_to_stderr(NDX_LOG_DEBUG);
-	return show(directory, json);
+	rc = sample_json_open(name, json, &out);
+	return rc == SAMPLE_EXIT_OK ? show(directory, out) : rc;
 }

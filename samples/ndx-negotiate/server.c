@@ -6,11 +6,13 @@
 
 #include "negotiate.h"
 #include "sample_address.h"
+#include "sample_json.h"
 #include "sample_sessions.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
 #define WHO "ndx-negotiate server"
+#define STOP_MS 1000u /* how long a server that stops waits for a client's goodbye */
 
 /** One session and its queue pair. */
 struct visit {
@@ -81,6 +83,10 @@ static void on_closed(void *arg, struct ndx_session *session)
 		return;
 	if (v->reason == NDX_DISCONNECT_NONE)
 		v->reason = ndx_connector_get_disconnect_reason(v->end.connector);
+	/* A server that stops ends the connection itself, as closing the connector would. */
+	if (v->reason == NDX_DISCONNECT_NONE && *stop_flag() &&
+	    ndx_disconnect(v->end.connector, STOP_MS) != NDX_E_CONNECTION_INVALID)
+		v->reason = ndx_connector_get_disconnect_reason(v->end.connector);
 	(void)ndx_session_get_error(session, &error);
 	if (error.status != NDX_OK) {
 		v->rc = SAMPLE_EXIT_FAILED;
@@ -98,42 +104,21 @@ static void on_closed(void *arg, struct ndx_session *session)
 	free(v);
 }
 
-/*
- * Listen where peers of the adapter can be: on the loopback if the adapter is there only, else
- * anywhere.
- */
-static const char *default_address(struct ndx_adapter *adapter)
-{
-	struct sockaddr_storage list[16];
-	size_t count = sizeof(list) / sizeof(list[0]);
-	bool four = false;
-
-	if (ndx_adapter_query_addresses(adapter, list, &count) != NDX_OK)
-		return "[::]:0";
-	for (size_t i = 0; i < count; i++) {
-		const struct sample_address address = sample_address_from(&list[i]);
-
-		if (!sample_address_is_loopback(&address))
-			return "[::]:0";
-		four |= list[i].ss_family == AF_INET;
-	}
-	if (count == 0)
-		return "[::]:0";
-	return four ? "127.0.0.1:0" : "[::1]:0";
-}
-
 static int listen_at(struct service *service, struct ndx_negotiation_server **out)
 {
 	const struct negotiate_options *o = service->place.options;
 	struct ndx_negotiation_server_attr attr;
+	struct limits_grants grants;
+	char text[SAMPLE_ADDRESS_TEXT];
 	struct sample_tls_choice tls;
-	enum ndx_status st;
-	const int rc = sample_tls_choose(WHO, &o->tls, true, &tls);
+	enum ndx_status st = NDX_OK;
+	int rc = sample_tls_choose(WHO, &o->tls, true, &tls);
 
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
 	ndx_negotiation_server_attr_init(&attr);
-	attr.address = o->address != NULL ? o->address : default_address(service->place.adapter);
+	attr.address = o->address != NULL ? o->address
+	                                  : sample_sessions_default(service->place.adapter, text);
 	attr.variants = &service->place.negotiation.variant;
 	attr.variant_count = 1;
 	attr.stage_timeout_ms = o->timeout_ms;
@@ -142,10 +127,13 @@ static int listen_at(struct service *service, struct ndx_negotiation_server **ou
 	attr.plugin_warn_ms = 60000; /* `staged` transfers the data */
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = service};
-	st = ndx_negotiation_server_create(&attr, out);
+	rc = limits_take(WHO, &o->limits, &attr, &grants);
+	if (rc == SAMPLE_EXIT_OK)
+		st = ndx_negotiation_server_create(&attr, out);
 	if (st != NDX_OK)
-		return sample_failed(WHO, st, "listen at %s", attr.address);
-	return SAMPLE_EXIT_OK;
+		rc = sample_failed(WHO, st, "listen at %s", attr.address);
+	limits_drop(&grants);
+	return rc;
 }
 
 static int report_address(struct service *service, struct ndx_negotiation_server *server,
@@ -185,6 +173,9 @@ int server_run(const struct negotiate_options *options, sample_ready_fn *ready, 
 		sample_sessions_wait(&service.sessions, options->count, stop_flag());
 	control_close(control);
 	ndx_negotiation_server_close(server);
+	sample_json_add("server", json_pack("{s:s, s:I, s:I}", "adapter", service.place.info.uri,
+	                                    "sessions", (json_int_t)service.sessions.ended,
+	                                    "failed", (json_int_t)service.sessions.bad));
 	place_close(&service.place);
 	return rc == SAMPLE_EXIT_OK && service.sessions.bad > 0 ? SAMPLE_EXIT_FAILED : rc;
 }

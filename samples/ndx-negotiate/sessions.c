@@ -13,6 +13,7 @@
 
 #include "control_socket.h"
 #include "negotiate.h"
+#include "sample_json.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
@@ -113,20 +114,21 @@ static bool understand(const char *path, const char *text, size_t length, struct
 		return false;
 	}
 	if (t->root != NULL &&
-	    json_unpack_ex(
-		    t->root, &why, 0,
-		    "{s:i, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:I, s?I, s?I, s?I, s?I}, s:{s:I, s:I},"
-		    " s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:o, s:o}}",
-		    "snapshot", &format, "address", &t->address, "counters", "accepted",
-		    &t->accepted, "refused", &t->refused, "without_hello", &t->without_hello,
-		    "completed", &t->completed, "failed", &t->failed, "resumed", &t->resumed,
-		    "refused_addresses", &t->refused_addresses, "refused_principals",
-		    &t->refused_principals, "refused_variants", &t->refused_variants,
-		    "refused_identities", &t->refused_identities, "limits", "max_sessions",
-		    &t->max_sessions, "workers_most", &t->workers_most, "pool", "threads",
-		    &t->threads, "idle", &t->idle, "queued", &t->queued, "sessions", "total",
-		    &t->total, "listed", &t->listed, "closing", &t->closing, "waits", &t->waits,
-		    "list", &t->list) == 0 &&
+	    json_unpack_ex(t->root, &why, 0,
+	                   "{s:i, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:I, s?I, s?I, s?I, s?I, s?I},"
+	                   " s:{s:I, s:I},"
+	                   " s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:o, s:o}}",
+	                   "snapshot", &format, "address", &t->address, "counters", "accepted",
+	                   &t->accepted, "refused", &t->refused, "without_hello", &t->without_hello,
+	                   "completed", &t->completed, "failed", &t->failed, "resumed", &t->resumed,
+	                   "refused_addresses", &t->refused_addresses, "refused_principals",
+	                   &t->refused_principals, "refused_variants", &t->refused_variants,
+	                   "refused_identities", &t->refused_identities, "refused_handshakes",
+	                   &t->refused_handshakes, "limits", "max_sessions", &t->max_sessions,
+	                   "workers_most", &t->workers_most, "pool", "threads", &t->threads, "idle",
+	                   &t->idle, "queued", &t->queued, "sessions", "total", &t->total, "listed",
+	                   &t->listed, "closing", &t->closing, "waits", &t->waits, "list",
+	                   &t->list) == 0 &&
 	    json_is_object(t->waits) && json_is_array(t->list))
 		return true;
 	fprintf(stderr, "%s: %s: what listens there is no server of ndx-negotiate%s%.160s\n", name,
@@ -178,20 +180,34 @@ static const char *text_of(const json_t *of, const char *key, char cell[CELL])
 	return plain(json_string_value(json_object_get(of, key)), cell);
 }
 
+/** "certificate:client.example", "key:alice"; "plaintext" without TLS, "-" before hello. */
+static const char *principal_of(const json_t *s, char both[2 * CELL])
+{
+	char by[CELL], who[CELL];
+	const char *known = text_of(s, "principal", who);
+
+	if (json_is_string(json_object_get(s, "principal_by")))
+		(void)snprintf(both, (size_t)2 * CELL, "%s:%s", text_of(s, "principal_by", by),
+		               known);
+	else
+		(void)snprintf(both, (size_t)2 * CELL, "%s", known);
+	return both;
+}
+
 static void print_row(const json_t *s)
 {
 	char client[CELL], plugin[CELL], variant[CELL], state[CELL], stage[CELL], wait[CELL];
-	char both[2 * CELL];
+	char both[2 * CELL], principal[2 * CELL];
 	const json_t *agreed = json_object_get(s, "agreed");
 
 	(void)snprintf(both, sizeof(both), "%s/%s", text_of(s, "plugin", plugin),
 	               text_of(s, "variant", variant));
-	printf("%6" JSON_INTEGER_FORMAT "  %-22s %-20s %-10s %-8s %5" JSON_INTEGER_FORMAT
+	printf("%6" JSON_INTEGER_FORMAT "  %-22s %-26s %-20s %-10s %-8s %5" JSON_INTEGER_FORMAT
 	       " %10.3f  %-9s %10.3f %8" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT,
-	       number(s, "id"), text_of(s, "client", client), both, text_of(s, "state", state),
-	       text_of(s, "stage", stage), number(s, "round"), (double)number(s, "age_us") / 1e6,
-	       text_of(s, "waits_for", wait), (double)number(s, "waits_us") / 1e6,
-	       number(json_object_get(s, "sent"), "bytes"),
+	       number(s, "id"), text_of(s, "client", client), principal_of(s, principal), both,
+	       text_of(s, "state", state), text_of(s, "stage", stage), number(s, "round"),
+	       (double)number(s, "age_us") / 1e6, text_of(s, "waits_for", wait),
+	       (double)number(s, "waits_us") / 1e6, number(json_object_get(s, "sent"), "bytes"),
 	       number(json_object_get(s, "received"), "bytes"));
 	if (json_is_object(agreed))
 		printf("  MTU %" JSON_INTEGER_FORMAT ", reads %" JSON_INTEGER_FORMAT
@@ -218,9 +234,9 @@ static void print_table(const struct told *t)
 	       ", idle %" JSON_INTEGER_FORMAT "; queued tasks %" JSON_INTEGER_FORMAT "\n",
 	       t->threads, t->workers_most, t->idle, t->queued);
 	if (t->total > 0)
-		printf("%6s  %-22s %-20s %-10s %-8s %5s %10s  %-9s %10s %8s %8s  %s\n", "ID",
-		       "CLIENT", "PLUGIN/VARIANT", "STATE", "STAGE", "ROUND", "AGE s", "WAITS FOR",
-		       "SINCE s", "SENT", "RECEIVED", "AGREED");
+		printf("%6s  %-22s %-26s %-20s %-10s %-8s %5s %10s  %-9s %10s %8s %8s  %s\n", "ID",
+		       "CLIENT", "PRINCIPAL", "PLUGIN/VARIANT", "STATE", "STAGE", "ROUND", "AGE s",
+		       "WAITS FOR", "SINCE s", "SENT", "RECEIVED", "AGREED");
 	json_array_foreach(t->list, i, session)
 	{
 		print_row(session);
@@ -232,26 +248,22 @@ static void print_table(const struct told *t)
 
 /* ---- the command ---- */
 
-static int show(const struct told *told, bool json, bool metrics)
+static int show(const struct told *told, bool metrics)
 {
-	bool ok = true;
-
-	if (json)
-		ok = json_dumpf(told->root, stdout, JSON_INDENT(2)) == 0 && puts("") != EOF;
-	else if (metrics)
+	if (metrics)
 		metrics_print(told);
 	else
 		print_table(told);
-	return sample_end_output(name, ok && ferror(stdout) == 0);
+	return sample_end(name, SAMPLE_EXIT_OK);
 }
 
 int sessions_main(int argc, char **argv)
 {
 	uint32_t timeout_ms = 5000;
+	const char *json = NULL;
 	bool metrics = false;
-	bool json = false;
 	const struct sample_option options[] = {
-		{"--json", NULL, "all that the server knows, as JSON, for programs", .flag = &json},
+		SAMPLE_ROW_JSON(json),
 		{"--metrics", NULL, "the counters, for Prometheus (text format 0.0.4)",
 	         .flag = &metrics},
 		{"--timeout", "MS", "for the whole answer (5000)", .number = &timeout_ms, .min = 1,
@@ -282,17 +294,20 @@ int sessions_main(int argc, char **argv)
 	};
 	struct told told = {.root = NULL};
 	size_t operands;
+	FILE *out;
 	int rc;
 
 	if (!sample_parse(&program, argc, argv, &operands, &rc))
 		return rc;
 	if (operands == 0)
 		return sample_usage(&program, "say the FILE of --control");
-	if (json && metrics)
+	if (json != NULL && metrics)
 		return sample_usage(&program, "say --json or --metrics, not both");
+	rc = sample_json_open(name, json, &out);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
 	rc = ask(argv[1], timeout_ms, &told);
-	if (rc == SAMPLE_EXIT_OK)
-		rc = show(&told, json, metrics);
-	json_decref(told.root);
-	return rc;
+	if (rc == SAMPLE_EXIT_OK && out == NULL)
+		rc = show(&told, metrics);
+	return sample_json_end(name, out, told.root, rc);
 }

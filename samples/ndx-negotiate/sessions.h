@@ -5,13 +5,14 @@
 
 #include <jansson.h>
 
-/** The parts of a snapshot that are shown; docs/observability.md describes them. */
+/** The parts of a snapshot that are shown; docs/observing-sessions.md describes them. */
 struct told {
 	json_t *root; /* owns the rest */
 	const char *address;
 	json_int_t accepted, refused, without_hello, completed, failed, resumed;
 	/* parts of `refused`; 0 from a server that does not tell them */
 	json_int_t refused_addresses, refused_principals, refused_variants, refused_identities;
+	json_int_t refused_handshakes;
 	json_int_t max_sessions, workers_most;
 	json_int_t threads, idle, queued;
 	json_int_t total, listed, closing;

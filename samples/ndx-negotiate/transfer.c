@@ -55,12 +55,13 @@ static void fill_pattern(uint8_t *to, size_t from, size_t size, enum kind kind, 
 }
 
 /* Compare, and report a difference. */
-static bool same(const struct end *end, const uint8_t *is, size_t from, enum kind kind,
-                 uint32_t round, const char *what)
+static bool same(struct end *end, const uint8_t *is, size_t from, enum kind kind, uint32_t round,
+                 const char *what)
 {
 	for (size_t i = from; i < end->size; i++) {
 		if (is[i] == byte_at(kind, round, i))
 			continue;
+		sample_progress_wipe(&end->progress);
 		fprintf(stderr, "%s: round %u: %s: byte %zu is 0x%02x, not 0x%02x\n",
 		        end->place->who, round, what, i, is[i], byte_at(kind, round, i));
 		return false;
@@ -76,13 +77,14 @@ static void make_message(const struct end *end, enum kind kind, uint32_t round, 
 	fill_pattern(out(end), sizeof(h), end->size, kind, round);
 }
 
-static bool look_at_message(const struct end *end, enum kind kind, uint32_t round, bool *last)
+static bool look_at_message(struct end *end, enum kind kind, uint32_t round, bool *last)
 {
 	struct header h;
 
 	memcpy(&h, in(end), sizeof(h));
 	*last = h.last != 0;
 	if (h.magic != MAGIC || h.round != round) {
+		sample_progress_wipe(&end->progress);
 		fprintf(stderr, "%s: round %u: the message is of round %u\n", end->place->who,
 		        round, h.round);
 		return false;
@@ -112,14 +114,23 @@ static int expect(struct end *end, enum ndx_request_type type, const char *what)
 	}
 	if (st == NDX_OK && count == 1 && result.status == NDX_OK && result.request_type == type)
 		return SAMPLE_EXIT_OK;
+	sample_progress_wipe(&end->progress);
 	if (st == NDX_PENDING && *stop_flag())
 		fprintf(stderr, "%s: %s: stopped\n", end->place->who, what);
 	else if (st == NDX_PENDING || count == 0)
 		fprintf(stderr, "%s: %s: nothing in %u ms\n", end->place->who, what, timeout_ms);
-	else
+	else {
 		fprintf(stderr, "%s: %s: %s, native %d\n", end->place->who, what,
 		        ndx_status_name(st != NDX_OK ? st : result.status), result.native);
+		(void)sample_show_cause(end->connector);
+	}
 	return SAMPLE_EXIT_FAILED;
+}
+
+static int failed(struct end *end, enum ndx_status status, const char *what)
+{
+	sample_progress_wipe(&end->progress);
+	return sample_failed(end->place->who, status, "%s", what);
 }
 
 static int post_receive(struct end *end)
@@ -127,7 +138,7 @@ static int post_receive(struct end *end)
 	const struct ndx_sge list = sge(end, in(end));
 	enum ndx_status st = ndx_qp_receive(end->qp, end, &list, 1);
 
-	return st == NDX_OK ? SAMPLE_EXIT_OK : sample_failed(end->place->who, st, "post a receive");
+	return st == NDX_OK ? SAMPLE_EXIT_OK : failed(end, st, "post a receive");
 }
 
 static int send_message(struct end *end)
@@ -136,7 +147,7 @@ static int send_message(struct end *end)
 	enum ndx_status st = ndx_qp_send(end->qp, end, &list, 1, 0);
 
 	if (st != NDX_OK)
-		return sample_failed(end->place->who, st, "send");
+		return failed(end, st, "send");
 	return expect(end, NDX_REQUEST_SEND, "send a message");
 }
 
@@ -148,7 +159,7 @@ static int write_shared(struct end *end, const struct ndx_memory_description *pe
 	fill_pattern(out(end), 0, end->size, KIND_WRITTEN, round);
 	st = ndx_qp_write(end->qp, end, &list, 1, peer->address, peer->token, 0);
 	if (st != NDX_OK)
-		return sample_failed(end->place->who, st, "write");
+		return failed(end, st, "write");
 	return expect(end, NDX_REQUEST_WRITE, "write to the server's memory");
 }
 
@@ -160,7 +171,7 @@ static int read_shared(struct end *end, const struct ndx_memory_description *pee
 	int rc;
 
 	if (st != NDX_OK)
-		return sample_failed(end->place->who, st, "read");
+		return failed(end, st, "read");
 	rc = expect(end, NDX_REQUEST_READ, "read the server's memory");
 	if (rc == SAMPLE_EXIT_OK && !same(end, in(end), 0, KIND_TO_READ, round, "what was read"))
 		tally->wrong++;
@@ -198,10 +209,16 @@ static int client_round(struct end *end, const struct ndx_memory_description *pe
 int transfer_as_client(struct end *end, const struct ndx_memory_description *peer,
                        struct tally *tally)
 {
+	const uint32_t messages = end->place->options->messages;
 	int rc = SAMPLE_EXIT_OK;
 
-	for (uint32_t i = 0; i < end->place->options->messages && rc == SAMPLE_EXIT_OK; i++)
+	if (messages > 0)
+		sample_progress_begin(&end->progress, end->place->who, "messages", messages, true);
+	for (uint32_t i = 0; i < messages && rc == SAMPLE_EXIT_OK; i++) {
 		rc = client_round(end, peer, i, tally);
+		sample_progress_show(&end->progress, i + 1);
+	}
+	sample_progress_wipe(&end->progress);
 	return rc == SAMPLE_EXIT_OK && tally->wrong > 0 ? SAMPLE_EXIT_FAILED : rc;
 }
 

@@ -13,9 +13,11 @@
 #include <ndx/ndx.h>
 
 #include "sample_frames.h"
+#include "sample_json.h"
 #include "sample_listen.h"
 #include "sample_options.h"
 #include "sample_report.h"
+#include "sample_stop.h"
 
 #define WHO "ndx-recv"
 #define SLICE_MS 200u    /* how often it checks whether to stop */
@@ -25,9 +27,21 @@ static const char about[] =
 	"Receives frames from ndx-send, one sender after the other, without copying them.\n"
 	"Every byte is checked unless --raw is given.";
 
+static const char examples[] =
+	"Check the frames of one ndx-send on this host\n"
+	"  ndx-recv 127.0.0.1:7000 --adapter 'ofi:tcp?iface=lo'\n"
+	"Write the frames of every sender of a network that is trusted to a file\n"
+	"  ndx-recv :7000 --adapter 'ofi:tcp?iface=eth0&trust=lan' --senders 0 --raw --file "
+	"frames\n"
+	"All counters of a run, for programs\n"
+	"  ndx-recv :7000 --json=counters.json";
+
 static const char details[] =
+	"0.0.0.0:PORT, :PORT and [::]:PORT are all addresses; PORT alone, or nothing, is the\n"
+	"adapter's first one.\n\n"
 	"Without --adapter the adapter is $NDX_ADAPTER, else the INI file's, else chosen by the\n"
-	"library. Numbers may end in k, M or G. SIGINT and SIGTERM end it gracefully.\n\n"
+	"library. In numbers k, M and G are powers of 1000, Ki, Mi and Gi of 1024. SIGINT and\n"
+	"SIGTERM end it gracefully.\n\n"
 	"Exit status: 0 every frame was whole and none was lost, 1 something failed,\n"
 	"2 command line, 3 the adapter could not be opened.";
 
@@ -46,7 +60,7 @@ struct options {
 	uint32_t rnr_timer;
 	bool write_mode;
 	bool raw;
-	bool json;
+	const char *json;
 	bool quiet;
 	bool verbose;
 };
@@ -57,6 +71,7 @@ struct run {
 	struct ndx_listener *listener;
 	struct ndx_receiver *receiver;
 	FILE *file;
+	json_t *counters;          /* for --json; NULL until the end */
 	uint64_t expected;         /* number of the next frame; used by the receiving thread only */
 	atomic_uint_least64_t bad; /* frames with a wrong byte or out of order */
 	atomic_bool file_failed;
@@ -192,6 +207,7 @@ static int serve(struct run *run)
 	struct ndx_receiver_stats before;
 	struct ndx_receiver_cause cause;
 	enum ndx_status st = await_sender(run);
+	const char *how;
 
 	if (st != NDX_OK)
 		return stop_asked ? SAMPLE_EXIT_OK : sample_failed(WHO, st, "wait for a sender");
@@ -205,8 +221,10 @@ static int serve(struct run *run)
 	ndx_receiver_get_cause(run->receiver, &cause);
 	if (!run->options->quiet)
 		fputc('\n', stderr);
-	printf("sender gone: %s%s%s\n", ndx_receiver_end_name(cause.end),
-	       cause.text[0] != '\0' ? ": " : "", cause.text);
+	how = ndx_receiver_end_name(cause.end);
+	if (strcmp(how, cause.text) == 0)
+		cause.text[0] = '\0'; /* "stopped" needs no other word */
+	printf("sender gone: %s%s%s\n", how, cause.text[0] != '\0' ? ": " : "", cause.text);
 	(void)fflush(stdout);
 	return cause.status == NDX_OK ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
 }
@@ -238,11 +256,11 @@ static int report(struct run *run)
 	       " bad; %u of %u slots back; slots ran out %" PRIu64 " times, for %.3f s\n",
 	       s.frames, s.bytes, s.lost, (uint64_t)run->bad, s.slots - s.held, s.slots,
 	       s.out_of_slots, (double)s.out_of_slots_ns / 1e9);
-	if (run->options->json) {
+	if (run->options->json != NULL) {
 		st = ndx_receiver_snapshot(run->receiver, &json);
 		if (st != NDX_OK)
 			return sample_failed(WHO, st, "make a snapshot");
-		fputs(json, stdout);
+		run->counters = json_loads(json, 0, NULL);
 		free(json);
 	}
 	if (run->file_failed || (run->file != NULL && fflush(run->file) != 0)) {
@@ -314,29 +332,40 @@ close_listener:
 	return rc;
 }
 
+static int receive_into_file(struct run *run)
+{
+	const char *name = run->options->file;
+	int rc;
+
+	if (name == NULL)
+		return receive(run);
+	run->file = fopen(name, "wb");
+	if (run->file == NULL) {
+		perror(name);
+		return SAMPLE_EXIT_FAILED;
+	}
+	rc = receive(run);
+	if (fclose(run->file) != 0 && rc == SAMPLE_EXIT_OK) {
+		perror(name);
+		rc = SAMPLE_EXIT_FAILED;
+	}
+	return rc;
+}
+
 static int start(const struct options *o)
 {
 	struct run run = {.options = o};
-	int rc = sample_open_adapter(WHO, o->adapter, &run.adapter);
+	FILE *out;
+	int rc = sample_json_open(WHO, o->json, &out);
 
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
-	rc = SAMPLE_EXIT_FAILED;
-	if (o->file != NULL) {
-		run.file = fopen(o->file, "wb");
-		if (run.file == NULL) {
-			perror(o->file);
-			goto close_adapter;
-		}
+	rc = sample_open_adapter(WHO, o->adapter, &run.adapter);
+	if (rc == SAMPLE_EXIT_OK) {
+		rc = receive_into_file(&run);
+		ndx_adapter_close(run.adapter);
 	}
-	rc = receive(&run);
-	if (run.file != NULL && fclose(run.file) != 0 && rc == SAMPLE_EXIT_OK) {
-		perror(o->file);
-		rc = SAMPLE_EXIT_FAILED;
-	}
-close_adapter:
-	ndx_adapter_close(run.adapter);
-	return rc;
+	return sample_end(WHO, sample_json_end(WHO, out, run.counters, rc));
 }
 
 int main(int argc, char **argv)
@@ -347,7 +376,7 @@ int main(int argc, char **argv)
 	                    .spin_us = 50,
 	                    .rnr_timer = NDX_RNR_TIMER_DEFAULT};
 	const struct sample_option options[] = {
-		{"--adapter", "URI", "which adapter, e.g. ofi:tcp?iface=lo", .text = &o.adapter},
+		SAMPLE_ROW_ADAPTER(o.adapter),
 		{"--slots", "N", "slots of the slab (256)", .number = &o.slots, .min = 1,
 	         .max = 65536},
 		{"--slot-size", "BYTES", "longest frame (9000)", .number = &o.slot_size,
@@ -370,15 +399,16 @@ int main(int argc, char **argv)
 	         .number = &o.rnr_timer, .max = 31},
 		{"--port-file", "FILE", "write the port there once it listens",
 	         .text = &o.port_file},
-		{"--json", NULL, "print all counters as JSON at the end", .flag = &o.json},
-		{"--quiet", NULL, "no line with live counters", .flag = &o.quiet},
-		{"--verbose", NULL, "the library's log on stderr", .flag = &o.verbose},
+		SAMPLE_ROW_JSON(o.json),
+		SAMPLE_ROW_QUIET(o.quiet),
+		SAMPLE_ROW_VERBOSE(o.verbose),
 	};
 	const struct sample_program program = {
 		.name = WHO,
 		.synopsis = "[ADDRESS:PORT] [options]",
 		.about = about,
 		.details = details,
+		.examples = examples,
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.max_operands = 1,

@@ -6,6 +6,7 @@
 
 #include "negotiated.h"
 #include "reqresp.h"
+#include "sample_json.h"
 #include "sample_latency.h"
 #include "sample_options.h"
 #include "sample_report.h"
@@ -13,6 +14,7 @@
 
 #define WHO "ndx-reqresp client"
 #define MS UINT64_C(1000000) /* in nanoseconds */
+#define SLICE_MS 200u
 
 /** Counters of the run so far. */
 struct tally {
@@ -20,22 +22,6 @@ struct tally {
 	uint32_t verified, wrong;
 	struct sample_latency latency;
 };
-
-/* Print the server's reason for refusing the connection. */
-static void show_refusal(struct end *end)
-{
-	char text[256];
-	size_t length = sizeof(text) - 1;
-
-	if (ndx_connector_get_private_data(end->connector, text, &length) != NDX_OK || length == 0)
-		return;
-	text[length] = '\0';
-	for (char *c = text; *c != '\0'; c++) {
-		if (*c < ' ' || *c > '~')
-			*c = '?'; /* a peer must not send control characters to this terminal */
-	}
-	fprintf(stderr, "  the server says: %s\n", text);
-}
 
 /* The two halves of connecting; in between the client checks the server's greeting. */
 static int connect_to(struct end *end, const struct sample_address *server)
@@ -63,11 +49,8 @@ static int connect_to(struct end *end, const struct sample_address *server)
 	snprintf(what, sizeof(what), "connect to %s",
 	         sample_address_format(server, text, sizeof(text)));
 	rc = end_finish(end, st, &ov, what);
-	if (rc != SAMPLE_EXIT_OK) {
-		if (ov.status == NDX_E_CONNECTION_REFUSED)
-			show_refusal(end);
+	if (rc != SAMPLE_EXIT_OK)
 		return rc;
-	}
 	st = ndx_connector_get_private_data(end->connector, answer, &length);
 	if (st != NDX_OK || !wire_read_greeting(answer, length, &allowed)) {
 		(void)ndx_connector_reject(end->connector, NULL, 0);
@@ -98,6 +81,10 @@ static int explain(struct end *end, enum ndx_status st, const struct ndx_result 
 {
 	enum ndx_disconnect_reason reason;
 
+	if (st == NDX_PENDING && reqresp_stop) {
+		fprintf(stderr, WHO ": %s: stopped before the answer came\n", what);
+		return SAMPLE_EXIT_FAILED;
+	}
 	if (st == NDX_PENDING) {
 		fprintf(stderr, WHO ": %s: nothing in %u ms\n", what, end->options->timeout_ms);
 		return SAMPLE_EXIT_FAILED;
@@ -112,13 +99,30 @@ static int explain(struct end *end, enum ndx_status st, const struct ndx_result 
 	fprintf(stderr, WHO ": %s: %s, native %d; connection: %s\n", what,
 	        ndx_status_name(result->status), result->native,
 	        ndx_disconnect_reason_name(reason));
+	(void)sample_show_cause(end->connector);
 	return SAMPLE_EXIT_FAILED;
+}
+
+/* In slices, so that a stop ends the wait; what is under way then has a slice left. */
+static enum ndx_status next_result(struct end *end, struct ndx_result *result)
+{
+	enum ndx_status st = NDX_PENDING;
+	bool last = false;
+
+	for (uint32_t left = end->options->timeout_ms; left > 0 && st == NDX_PENDING && !last;) {
+		const uint32_t slice = left < SLICE_MS ? left : SLICE_MS;
+
+		last = reqresp_stop;
+		st = end_next_result(end, slice, result);
+		left -= slice;
+	}
+	return st;
 }
 
 static int expect(struct end *end, enum ndx_request_type type, struct ndx_result *result,
                   const char *what)
 {
-	enum ndx_status st = end_next_result(end, end->options->timeout_ms, result);
+	enum ndx_status st = next_result(end, result);
 
 	if (st != NDX_OK || result->status != NDX_OK || result->request_type != type)
 		return explain(end, st, result, what);
@@ -166,15 +170,46 @@ static int one_request(struct end *end, struct tally *tally, uint32_t sequence)
 static void show_tally(const struct end *end, const struct tally *tally)
 {
 	const struct sample_latency *l = &tally->latency;
+	const uint32_t requests = tally->verified + tally->wrong;
+	const double seconds = (double)(sample_now_ns() - tally->begin) / 1e9;
 
 	if (tally->shown != tally->begin && isatty(STDERR_FILENO))
 		fputc('\n', stderr);
-	printf(WHO ": %u requests of %u bytes: %u verified, %u wrong\n",
-	       tally->verified + tally->wrong, end->size, tally->verified, tally->wrong);
+	printf(WHO ": %u requests of %u bytes: %u verified, %u wrong\n", requests, end->size,
+	       tally->verified, tally->wrong);
+	printf(WHO ": %.0f requests a second, one at a time\n",
+	       seconds > 0 ? requests / seconds : 0);
 	printf(WHO ": latency p50 %.1f us, p90 %.1f us, p99 %.1f us, max %.1f us\n",
 	       (double)sample_latency_percentile(l, 50) / 1e3,
 	       (double)sample_latency_percentile(l, 90) / 1e3,
 	       (double)sample_latency_percentile(l, 99) / 1e3, (double)l->max / 1e3);
+	(void)fflush(stdout);
+}
+
+static void add_tally(const struct end *end, const struct tally *tally)
+{
+	const struct sample_latency *l = &tally->latency;
+	const double seconds = (double)(sample_now_ns() - tally->begin) / 1e9;
+
+	sample_json_add(
+		"client",
+		json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:{s:f, s:f, s:f, s:f}}", "adapter",
+	                  end->info.uri, "requests", (json_int_t)end->options->requests, "bytes",
+	                  (json_int_t)end->size, "verified", (json_int_t)tally->verified, "wrong",
+	                  (json_int_t)tally->wrong, "seconds", seconds, "latency_us", "p50",
+	                  (double)sample_latency_percentile(l, 50) / 1e3, "p90",
+	                  (double)sample_latency_percentile(l, 90) / 1e3, "p99",
+	                  (double)sample_latency_percentile(l, 99) / 1e3, "max",
+	                  (double)l->max / 1e3));
+}
+
+static int plot_tally(const struct end *end, const struct tally *tally)
+{
+	char title[96];
+
+	snprintf(title, sizeof(title), "%u requests of %u bytes", tally->verified + tally->wrong,
+	         end->size);
+	return sample_latency_plot(WHO, end->options->plot, title, &tally->latency);
 }
 
 static int converse(struct end *end, struct tally *tally)
@@ -189,6 +224,9 @@ static int converse(struct end *end, struct tally *tally)
 		show_progress(end, tally, i + 1);
 	}
 	show_tally(end, tally);
+	add_tally(end, tally);
+	if (end->options->plot != NULL && plot_tally(end, tally) != SAMPLE_EXIT_OK)
+		rc = SAMPLE_EXIT_FAILED;
 	return rc != SAMPLE_EXIT_OK || tally->wrong != 0 ? SAMPLE_EXIT_FAILED : SAMPLE_EXIT_OK;
 }
 
@@ -225,6 +263,7 @@ static int run(struct end *end, const struct sample_address *server, struct tall
 		return rc;
 	}
 	printf(WHO ": %s, connected to %s\n", end->info.uri, end->options->address);
+	(void)fflush(stdout);
 	rc = converse(end, tally);
 	bye = goodbye(end);
 	negotiated_end(negotiated);
@@ -239,7 +278,7 @@ int client_run(const struct reqresp_options *options)
 	const char *why;
 	int rc;
 
-	if (!options->negotiated && !sample_address_parse(options->address, &server, &why)) {
+	if (!options->negotiated && !sample_address_parse_peer(options->address, &server, &why)) {
 		fprintf(stderr, WHO ": %s: %s\n", options->address, why);
 		return SAMPLE_EXIT_USAGE;
 	}
@@ -251,7 +290,7 @@ int client_run(const struct reqresp_options *options)
 		goto free_tally;
 	rc = run(&end, &server, tally);
 	if (options->stats)
-		sample_print_stats(WHO, end.adapter);
+		end_stats(&end, "client_adapter");
 	end_drop(&end);
 	ndx_adapter_close(end.adapter);
 free_tally:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "reqresp.h"
+#include "sample_json.h"
 #include "sample_latency.h"
 #include "sample_options.h"
 #include "sample_report.h"
@@ -36,6 +37,18 @@ void end_tell(struct end *end)
 {
 	if (reqresp_tell && atomic_exchange(&reqresp_tell, false))
 		sample_print_stats(end->who, end->adapter);
+}
+
+void end_stats(struct end *end, const char *name)
+{
+	char *json = NULL;
+
+	if (end->options->json == NULL) {
+		sample_print_stats(end->who, end->adapter);
+	} else if (ndx_adapter_snapshot(end->adapter, &json) == NDX_OK) {
+		sample_json_add(name, json_loads(json, 0, NULL));
+		free(json);
+	}
 }
 
 static enum ndx_status make_region(struct end *end, uint32_t flags, uint8_t **memory,
@@ -175,13 +188,12 @@ int end_finish(struct end *end, enum ndx_status started, struct ndx_overlapped *
 	if (st == NDX_OK)
 		return SAMPLE_EXIT_OK;
 	if (st != NDX_PENDING)
-		return sample_ended_badly(end->who, ov, "%s", what);
+		return sample_ended_badly(end->who, end->connector, ov, "%s", what);
 	/*
 	 * Give up. The overlapped object is on the caller's stack, so it must not stay in flight.
 	 */
 	(void)ndx_connector_cancel(end->connector);
-	fprintf(stderr, "%s: %s: no answer in %u ms\n", end->who, what, end->options->timeout_ms);
-	return SAMPLE_EXIT_FAILED;
+	return sample_no_answer(end->who, what, end->options->timeout_ms);
 }
 
 int end_watch(struct end *end)

@@ -181,6 +181,7 @@ static int listen_at(struct service *service, struct ndx_variant **variant,
 {
 	const struct reqresp_options *o = service->end.options;
 	struct ndx_negotiation_server_attr attr;
+	char text[SAMPLE_ADDRESS_TEXT];
 	struct sample_tls_choice tls;
 	enum ndx_status st;
 	const int rc = sample_tls_choose(service->end.who, &o->tls, true, &tls);
@@ -188,7 +189,8 @@ static int listen_at(struct service *service, struct ndx_variant **variant,
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
 	ndx_negotiation_server_attr_init(&attr);
-	attr.address = o->address != NULL ? o->address : "[::]:0";
+	attr.address = o->address != NULL ? o->address
+	                                  : sample_sessions_default(service->end.adapter, text);
 	attr.variants = variant;
 	attr.variant_count = 1;
 	attr.tls = tls.attr;
@@ -238,8 +240,9 @@ int negotiated_server_run(const struct reqresp_options *options, sample_ready_fn
 		sample_sessions_wait(&service.sessions, options->count, &reqresp_stop);
 	ndx_negotiation_server_close(server);
 	sample_negotiation_close(&negotiation);
+	server_add_totals(&service.end);
 	if (options->stats)
-		sample_print_stats(service.end.who, service.end.adapter);
+		end_stats(&service.end, "server_adapter");
 close_adapter:
 	ndx_adapter_close(service.end.adapter);
 	return rc == SAMPLE_EXIT_OK && service.sessions.bad > 0 ? SAMPLE_EXIT_FAILED : rc;

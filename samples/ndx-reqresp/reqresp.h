@@ -43,6 +43,8 @@ struct reqresp_options {
 	bool progress;
 	bool verbose;
 	bool stats; /* print a snapshot at the end */
+	const char *json;
+	const char *plot; /* client: file for a picture of the latency; NULL: none */
 };
 
 /**
@@ -72,6 +74,9 @@ int end_open(struct end *end, const char *who, const struct reqresp_options *opt
 
 /** Print a snapshot if SIGUSR1 has requested one. */
 void end_tell(struct end *end);
+
+/** Print a snapshot, as --stats says; with --json it is the member @p name of the object. */
+void end_stats(struct end *end, const char *name);
 
 /** Create the completion queue, regions for `slots` messages each way, and the queue pair. */
 int end_make(struct end *end, uint32_t slots, uint32_t size);
@@ -115,6 +120,9 @@ int server_prepare(struct end *end, uint32_t size);
 
 /** Serve a connected client until the disconnect. */
 int server_visit(struct end *end, const char *client);
+
+/** What all visits came to, for --json. */
+void server_add_totals(const struct end *end);
 
 int client_run(const struct reqresp_options *options);
 

@@ -6,13 +6,20 @@
 #include <string.h>
 
 #include "reqresp.h"
+#include "sample_json.h"
 #include "sample_listen.h"
 #include "sample_options.h"
 #include "sample_report.h"
 #include "wire.h"
 
 #define WHO "ndx-reqresp server"
-#define SLICE_MS 200u /* how often a waiting server checks whether to stop */
+enum { REFUSAL = 128 }; /* the room for the reason of a refusal */
+#define SLICE_MS 200u   /* how often a waiting server checks whether to stop */
+
+/* Of all visits; negotiated ones run on several threads. */
+static struct {
+	atomic_uint_least64_t clients, answered, bad;
+} totals;
 
 /** One client's visit. */
 struct visit {
@@ -47,25 +54,28 @@ static bool next_client(struct end *end, struct ndx_listener *listener)
 		return false;
 	}
 	if (st != NDX_OK)
-		(void)sample_ended_badly(WHO, &ov, "wait for a client");
+		(void)sample_ended_badly(WHO, end->connector, &ov, "wait for a client");
 	return st == NDX_OK;
 }
 
-/* Check the client's greeting; returns the reason to refuse it, or NULL. */
-static const char *refusal(struct end *end, uint32_t *size)
+/* Check the client's greeting; returns the reason to refuse it, in `why` or constant, or NULL. */
+static const char *refusal(struct end *end, uint32_t *size, char why[REFUSAL])
 {
 	static const char other_program[] = "this is ndx-reqresp, version 1";
-	static const char size_wrong[] = "message size not supported here";
+	const uint32_t most = end->options->size < end->info.max_transfer_length
+	                              ? end->options->size
+	                              : end->info.max_transfer_length;
 	uint8_t greeting[256];
 	size_t length = sizeof(greeting);
 
 	if (ndx_connector_get_private_data(end->connector, greeting, &length) != NDX_OK ||
 	    !wire_read_greeting(greeting, length, size))
 		return other_program;
-	if (*size < WIRE_HEADER || *size > end->options->size ||
-	    *size > end->info.max_transfer_length)
-		return size_wrong;
-	return NULL;
+	if (*size >= WIRE_HEADER && *size <= most)
+		return NULL;
+	snprintf(why, REFUSAL, "messages of %u bytes are too long or too short; say --size %u",
+	         *size, most);
+	return why;
 }
 
 int server_prepare(struct end *end, uint32_t size)
@@ -170,7 +180,18 @@ static int disconnect(struct end *end, struct visit *visit)
 	       visit->answered, end->size, visit->bad, visit->cancelled,
 	       ndx_disconnect_reason_name(reason));
 	fflush(stdout);
+	totals.clients++;
+	totals.answered += visit->answered;
+	totals.bad += visit->bad;
 	return rc == SAMPLE_EXIT_OK && visit->bad == 0 ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
+}
+
+void server_add_totals(const struct end *end)
+{
+	sample_json_add("server",
+	                json_pack("{s:s, s:I, s:I, s:I}", "adapter", end->info.uri, "clients",
+	                          (json_int_t)totals.clients, "answered",
+	                          (json_int_t)totals.answered, "bad", (json_int_t)totals.bad));
 }
 
 int server_visit(struct end *end, const char *client)
@@ -188,6 +209,7 @@ static int visit_of(struct end *end)
 {
 	struct sample_address peer = {.length = sizeof(peer.storage)};
 	char text[SAMPLE_ADDRESS_TEXT] = "(unknown)";
+	char why[REFUSAL];
 	const char *no;
 	uint32_t size;
 	int rc;
@@ -195,7 +217,7 @@ static int visit_of(struct end *end)
 	if (ndx_connector_get_peer_address(end->connector, (struct sockaddr *)&peer.storage,
 	                                   &peer.length) == NDX_OK)
 		sample_address_format(&peer, text, sizeof(text));
-	no = refusal(end, &size);
+	no = refusal(end, &size, why);
 	if (no != NULL) {
 		size_t length = strlen(no);
 
@@ -253,8 +275,9 @@ int server_run(const struct reqresp_options *options, sample_ready_fn *ready, vo
 	if (ready != NULL)
 		ready(arg, text);
 	rc = serve_clients(&end, listener);
+	server_add_totals(&end);
 	if (options->stats)
-		sample_print_stats(WHO, end.adapter);
+		end_stats(&end, "server_adapter");
 close_listener:
 	ndx_listener_close(listener);
 close_adapter:

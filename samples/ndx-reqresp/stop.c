@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "reqresp.h"
-#include "sample_options.h"
+#include "sample_stop.h"
 
 atomic_bool reqresp_stop;
 atomic_bool reqresp_tell;

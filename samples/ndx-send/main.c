@@ -13,16 +13,25 @@
 
 #include "sample_address.h"
 #include "sample_frames.h"
+#include "sample_json.h"
 #include "sample_options.h"
 #include "sample_report.h"
+#include "sample_stop.h"
 
 #define WHO "ndx-send"
+#define SLICE_MS 200u /* a wait looks for a stop so often */
 
 static const char about[] = "Streams N frames to the ndx-recv that listens at ADDRESS:PORT.";
 
+static const char examples[] = "A thousand frames to the ndx-recv of this host\n"
+			       "  ndx-send 127.0.0.1:7000 --adapter 'ofi:tcp?iface=lo'\n"
+			       "A million frames of 64 KiB to another host, 5000 a second\n"
+			       "  ndx-send 10.0.0.2:7000 --frames 1M --size 64Ki --rate 5k";
+
 static const char details[] =
 	"Without --adapter the adapter is $NDX_ADAPTER, else the INI file's, else chosen by the\n"
-	"library. Numbers may end in k, M or G. SIGINT and SIGTERM end it gracefully.\n\n"
+	"library. In numbers k, M and G are powers of 1000, Ki, Mi and Gi of 1024. SIGINT and\n"
+	"SIGTERM end it gracefully.\n\n"
 	"Exit status: 0 the receiver has every frame, 1 something failed, 2 command line,\n"
 	"3 the adapter could not be opened.";
 
@@ -37,7 +46,15 @@ struct options {
 	uint32_t timeout_ms;
 	uint32_t no_receive_ms;
 	uint32_t spin_us;
+	const char *json;
 	bool verbose;
+};
+
+/** What a run came to. */
+struct outcome {
+	struct ndx_sender_stats stats;
+	uint64_t sent;
+	double seconds;
 };
 
 static atomic_bool stop_asked;
@@ -48,6 +65,33 @@ static void ask_stop(int signal_number)
 	stop_asked = true;
 }
 
+/*
+ * Waits are cut into slices, so that a stop ends them: sending goes on for the whole time-out, and
+ * the frames under way have a slice to arrive in after a stop.
+ */
+static enum ndx_status acquire_slot(struct ndx_sender *sender, const struct options *o,
+                                    void **buffer)
+{
+	enum ndx_status st = NDX_PENDING;
+
+	for (uint32_t at = 0; at < o->timeout_ms && st == NDX_PENDING && !stop_asked;
+	     at += SLICE_MS)
+		st = ndx_sender_acquire(sender, SLICE_MS, buffer);
+	return st;
+}
+
+static enum ndx_status flush_all(struct ndx_sender *sender, const struct options *o)
+{
+	enum ndx_status st = NDX_PENDING;
+	bool last = false;
+
+	for (uint32_t at = 0; at < o->timeout_ms && st == NDX_PENDING && !last; at += SLICE_MS) {
+		last = stop_asked;
+		st = ndx_sender_flush(sender, SLICE_MS);
+	}
+	return st;
+}
+
 static int stream(struct ndx_sender *sender, const struct options *o, uint64_t *sent)
 {
 	enum ndx_status st = NDX_OK;
@@ -55,7 +99,7 @@ static int stream(struct ndx_sender *sender, const struct options *o, uint64_t *
 	for (uint64_t n = 0; n < o->frames && !stop_asked && st == NDX_OK; n++) {
 		void *buffer;
 
-		st = ndx_sender_acquire(sender, o->timeout_ms, &buffer);
+		st = acquire_slot(sender, o, &buffer);
 		if (st != NDX_OK)
 			break;
 		sample_frame_fill(buffer, o->size, n);
@@ -63,14 +107,21 @@ static int stream(struct ndx_sender *sender, const struct options *o, uint64_t *
 		if (st == NDX_OK)
 			*sent = n + 1;
 	}
-	if (st == NDX_OK)
-		st = ndx_sender_flush(sender, o->timeout_ms);
+	if (st == NDX_OK || (st == NDX_PENDING && stop_asked))
+		st = flush_all(sender, o);
+	if (st == NDX_PENDING && stop_asked) {
+		fprintf(stderr, WHO ": stopped before the receiver had all frames\n");
+		return SAMPLE_EXIT_FAILED;
+	}
 	if (st == NDX_PENDING) {
 		fprintf(stderr, WHO ": the receiver took nothing for %u ms\n", o->timeout_ms);
 		return SAMPLE_EXIT_FAILED;
 	}
-	if (st != NDX_OK)
-		return sample_failed(WHO, st, "send frame %" PRIu64, *sent);
+	if (st != NDX_OK) {
+		(void)sample_failed(WHO, st, "send frame %" PRIu64, *sent);
+		(void)sample_show_cause(ndx_sender_get_connector(sender));
+		return SAMPLE_EXIT_FAILED;
+	}
 	return SAMPLE_EXIT_OK;
 }
 
@@ -112,35 +163,50 @@ static double seconds_since(const struct timespec *begin)
 	return (double)(now.tv_sec - begin->tv_sec) + (double)(now.tv_nsec - begin->tv_nsec) / 1e9;
 }
 
-static int send_all(struct ndx_sender *sender, const struct options *o,
-                    const struct sample_address *to)
+static void print_outcome(const struct options *o, const struct outcome *out)
 {
-	struct ndx_sender_stats stats = {.size = sizeof(stats)};
+	const struct ndx_sender_stats *stats = &out->stats;
+
+	printf("%" PRIu64 " frames of %u bytes sent, %" PRIu64
+	       " delivered; %.3f s, %.0f frames/s, %.1f MB/s; %" PRIu64 " waits for the receiver\n",
+	       out->sent, o->size, stats->frames, out->seconds,
+	       (double)stats->frames / out->seconds, (double)stats->bytes / out->seconds / 1e6,
+	       stats->waits);
+	(void)fflush(stdout);
+}
+
+static json_t *outcome_json(const struct options *o, const struct outcome *out)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:f, s:I, s:b}", "frame_bytes", (json_int_t)o->size,
+	                 "sent", (json_int_t)out->sent, "delivered", (json_int_t)out->stats.frames,
+	                 "bytes", (json_int_t)out->stats.bytes, "seconds", out->seconds, "waits",
+	                 (json_int_t)out->stats.waits, "stopped", stop_asked ? 1 : 0);
+}
+
+static int send_all(struct ndx_sender *sender, const struct options *o,
+                    const struct sample_address *to, struct outcome *out)
+{
 	struct timespec begin;
-	uint64_t sent = 0;
 	enum ndx_status st;
-	double s;
 	int rc;
 
 	st = ndx_sender_connect(sender, (const struct sockaddr *)&to->storage, to->length, NULL, 0,
 	                        o->timeout_ms);
 	if (st != NDX_OK)
 		return sample_failed(WHO, st, "connect to %s", o->address);
+	sample_on_stop(ask_stop); /* before this, there is nothing to end gracefully */
 	rc = agree(sender, o);
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
 	(void)clock_gettime(CLOCK_MONOTONIC, &begin);
-	rc = stream(sender, o, &sent);
-	s = seconds_since(&begin);
-	(void)ndx_sender_get_stats(sender, &stats);
-	printf("%" PRIu64 " frames of %u bytes sent, %" PRIu64
-	       " delivered; %.3f s, %.0f frames/s, %.1f MB/s; %" PRIu64 " waits for the receiver\n",
-	       sent, o->size, stats.frames, s, (double)stats.frames / s,
-	       (double)stats.bytes / s / 1e6, stats.waits);
+	rc = stream(sender, o, &out->sent);
+	out->seconds = seconds_since(&begin);
+	(void)ndx_sender_get_stats(sender, &out->stats);
+	print_outcome(o, out);
 	return rc;
 }
 
-static int start(const struct options *o, const struct sample_address *to)
+static int run(const struct options *o, const struct sample_address *to, struct outcome *out)
 {
 	struct ndx_sender_attr attr;
 	struct ndx_sender *sender;
@@ -160,9 +226,21 @@ static int start(const struct options *o, const struct sample_address *to)
 		                    o->adapter != NULL ? o->adapter : "(default)");
 		return SAMPLE_EXIT_NO_ADAPTER;
 	}
-	rc = send_all(sender, o, to);
+	rc = send_all(sender, o, to, out);
 	ndx_sender_close(sender);
 	return rc;
+}
+
+static int start(const struct options *o, const struct sample_address *to)
+{
+	struct outcome outcome = {.stats.size = sizeof(outcome.stats)};
+	FILE *out;
+	int rc = sample_json_open(WHO, o->json, &out);
+
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	rc = run(o, to, &outcome);
+	return sample_end(WHO, sample_json_end(WHO, out, outcome_json(o, &outcome), rc));
 }
 
 int main(int argc, char **argv)
@@ -175,7 +253,7 @@ int main(int argc, char **argv)
 	                    .no_receive_ms = 4000,
 	                    .spin_us = 50};
 	const struct sample_option options[] = {
-		{"--adapter", "URI", "which adapter, e.g. ofi:tcp?iface=lo", .text = &o.adapter},
+		SAMPLE_ROW_ADAPTER(o.adapter),
 		{"--frames", "N", "how many (1000)", .number = &o.frames, .max = UINT32_MAX},
 		{"--size", "BYTES", "of a frame (4096)", .number = &o.size,
 	         .min = SAMPLE_FRAME_HEADER, .max = 16u << 20},
@@ -184,21 +262,22 @@ int main(int argc, char **argv)
 		{"--rate", "N", "frames per second at most, 0: no limit (0)", .number = &o.rate,
 	         .max = UINT32_MAX},
 		{"--channel", "N", "channel number (1)", .number = &o.channel, .max = UINT8_MAX},
-		{"--timeout", "MS", "for an answer of any kind (10000)", .number = &o.timeout_ms,
-	         .min = 1, .max = 1u << 30},
+		SAMPLE_ROW_TIMEOUT_MS(o.timeout_ms),
 		{"--no-receive", "MS",
 	         "how long the receiver may be without a slot, 0: for ever "
 	         "(4000)",
 	         .number = &o.no_receive_ms, .max = 1u << 30},
 		{"--spin", "US", "poll for so long before sleeping (50)", .number = &o.spin_us,
 	         .max = 1u << 20},
-		{"--verbose", NULL, "the library's log on stderr", .flag = &o.verbose},
+		SAMPLE_ROW_JSON(o.json),
+		SAMPLE_ROW_VERBOSE(o.verbose),
 	};
 	const struct sample_program program = {
 		.name = WHO,
 		.synopsis = "ADDRESS:PORT [options]",
 		.about = about,
 		.details = details,
+		.examples = examples,
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.max_operands = 1,
@@ -213,10 +292,9 @@ int main(int argc, char **argv)
 	if (operands == 0)
 		return sample_usage(&program, "to which ADDRESS:PORT?");
 	o.address = argv[1];
-	if (!sample_address_parse(o.address, &to, &why))
+	if (!sample_address_parse_peer(o.address, &to, &why))
 		return sample_usage(&program, "%s: %s", o.address, why);
 	if (o.verbose)
 		ndx_log_to_stderr(NDX_LOG_DEBUG);
-	sample_on_stop(ask_stop);
 	return start(&o, &to);
 }

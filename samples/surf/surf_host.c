@@ -22,6 +22,7 @@
 #include "sample_negotiation.h"
 #include "sample_options.h"
 #include "sample_report.h"
+#include "sample_stop.h"
 
 #define WHO "surf-host"
 #define SLICE_MS 20

@@ -13,7 +13,7 @@ timeout -k 5 60 "$bin/echo-client" "$server_address" --adapter "$uri" --connecti
 server_end || fail 'the server'
 grep -q '20 connections of 20' "$work/client.log" || fail 'not all connections'
 grep -q ' 1000 messages echoed' "$work/server.log" || fail 'not 1000 messages'
-[ "$(grep -c 'gone: NDX_OK, connection: graceful' "$work/server.log")" -eq 20 ] ||
+[ "$(grep -c 'gone: disconnect NDX_OK, end of connection: graceful' "$work/server.log")" -eq 20 ] ||
 	fail 'not twenty graceful ends'
 
 echo '# a server that ends while clients are there says goodbye to them'

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: readme.sh SOURCE BIN CC
 # Whole programs in the documents compile as they stand, and files that the documents point at exist.
+# README's program is samples/hello/hello_client.c.
 set -u
 src=$1 cc=$3
 work=$(mktemp -d)
@@ -20,6 +21,14 @@ for document in "$src"/README.md "$src"/docs/*.md; do
 		echo "# program in $document"
 		"$cc" -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -I"$src/api" "$block" || bad=1
 	done
+	case $document in
+	"$src/README.md")
+		sed 1d "$src/samples/hello/hello_client.c" | diff - "$work/block1.c" || {
+			echo "   ^ the program in $document is not samples/hello/hello_client.c"
+			bad=1
+		}
+		;;
+	esac
 	# links to files, relative to the document
 	grep -o '](\([^)#:]*\))' "$document" | sed 's/^](//; s/)$//' | sort -u >"$work/links"
 	while read -r link; do

@@ -57,6 +57,22 @@ for number in INT TERM INT TERM INT TERM; do
 	ends "$number" "$status"
 done
 
+echo '# a server that stops says how the connection ended: as its client does'
+: >"$work/role.log"
+started client "$server_address" --adapter "$uri" --messages 4000M
+tries=200
+until grep -q 'negotiated by' "$work/role.log" || [ $tries -eq 0 ]; do
+	tries=$((tries - 1))
+	sleep 0.05
+done
+client=$pid pid=$server_pid
+ends TERM 0 1
+wait "$server_reader"
+server_pid=
+wait "$client"
+grep -q 'end of connection: graceful' "$work/server.log" || fail 'how did the connection end?'
+server_start "$work" "$bin/ndx-negotiate" server 127.0.0.1:0 --adapter "$uri" || fail 'no server'
+
 echo '# the server with sessions open, and with a client that is stopped'
 for number in INT TERM; do
 	started client "$server_address" --adapter "$uri" --messages 4000M
@@ -73,7 +89,7 @@ for number in INT TERM; do
 	server_start "$work" "$bin/ndx-negotiate" server --adapter "$uri" || fail 'no server'
 done
 
-echo '# an adapter of the loopback is not offered to the world'
+echo '# the server listens where its adapter is'
 case $server_address in
 127.0.0.1:* | '[::1]':*) ;;
 *) fail "listening on $server_address" ;;

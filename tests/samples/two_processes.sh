@@ -33,8 +33,8 @@ server_start "$work" "$bin/ndx-reqresp" server --adapter "$uri" --count 1 --size
 	fail 'no server'
 client --requests 1 --size 2000 && fail 'a size beyond what the server takes'
 grep -q 'NDX_E_CONNECTION_REFUSED' "$work/client.log" || fail 'not called refused'
-grep -q 'the server says: message size not supported here' "$work/client.log" ||
-	fail 'the reason did not arrive'
+grep -q 'the peer says: messages of 2000 bytes are too long or too short; say --size 1000' \
+	"$work/client.log" || fail 'the reason did not arrive'
 server_end && fail 'the server calls that a success'
 
 echo '# the server ends it in the middle'
@@ -67,6 +67,26 @@ until told || [ $tries -eq 0 ]; do
 	tries=$((tries - 1))
 done
 told || fail 'SIGUSR1 did nothing'
+
+client --requests 20 || fail 'twenty requests'
+grep -qx 'ndx-reqresp client: [1-9][0-9]* requests a second, one at a time' "$work/client.log" ||
+	fail 'no rate'
+
+echo '# the latency as a picture'
+client --requests 200 --plot "$work/latency.svg" || fail 'a picture'
+for what in '>200 requests of 4096 bytes: how many took how long<' '>90 %<' '>us<' '</svg>'; do
+	grep -q "$what" "$work/latency.svg" || fail "the picture has no $what"
+done
+if command -v python3 >/dev/null; then
+	python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$work/latency.svg" ||
+		fail 'the picture is no XML'
+fi
+client --requests 2 --plot "$work/none/latency.svg" && fail 'a picture nowhere'
+grep -q 'latency.svg cannot be written: No such file' "$work/client.log" || fail 'no cause'
+grep -q '2 verified, 0 wrong' "$work/client.log" || fail 'no figures because of the picture'
+echo 'notes' >"$work/notes.txt"
+client --requests 2 --plot "$work/notes.txt" && fail 'a file replaced by a picture'
+grep -qx 'notes' "$work/notes.txt" || fail 'the file is a picture now'
 
 echo '# a server that is told to end while it waits'
 kill "$server_pid"
