@@ -6,7 +6,7 @@
 deps_build='gcc make cmake pkg-config libfabric-dev libibverbs-dev librdmacm-dev libinih-dev libjansson-dev libpcap-dev zlib1g-dev libssl-dev python3'
 # To run tests/run.sh.
 # shellcheck disable=SC2034 # for whoever sources this
-deps_test="$deps_build g++ git libcmocka-dev patch python3-dev python3-yaml python3-pytest python3-numpy mypy spin clang-format clang-tidy codespell shellcheck iproute2 groff-base man-db jq valgrind openssl abigail-tools dpkg-dev lintian"
+deps_test="$deps_build g++ git libcmocka-dev patch python3-dev python3-yaml python3-pytest python3-numpy python3-pandas python3-matplotlib python3-pip python3-setuptools python3-wheel python3-venv python3-dbg mypy spin clang-format clang-tidy codespell shellcheck iproute2 groff-base man-db jq valgrind openssl abigail-tools dpkg-dev lintian"
 # For the figures of docs/performance.md (tests/bench/run.sh). Debian does not have UCX on every
 # architecture: the ordinary tests use it where it can be had, and skip what needs it elsewhere.
 deps_ucx='libucx-dev'

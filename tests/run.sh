@@ -7,13 +7,14 @@
 # of the guest that has software RoCE, not only what is about data and disconnecting on one, with
 # ndx-torture there, and the disconnects once more under the address sanitizer.
 # The last line counts it all: N passed, N failed, N skipped. What could not run is skipped, with
-# its reason; it never counts as passed. The ten slowest tests stand above it.
+# its reason; it never counts as passed. Above it stand how long each phase took and the ten slowest
+# tests.
 #
 # Most tests wait for time-outs and peers most of the time, so many run at once, and what needs the
 # processors takes what the tests leave of them: the sanitizers' trees are built and clang-tidy runs
 # beside the tests of the plain build. The guest comes last, beside what is left of clang-tidy.
 # $NDX_JOBS (the number of processors) is how many processes compile, and how many tests that compute
-# run at once.
+# run at once. $NDX_AT_ONCE (four for each processor) is how many tests run at once.
 set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 cd "$src" || exit 1
@@ -47,12 +48,14 @@ if [ "$run_too" = '|long' ]; then
 	deps_install $deps_long >/dev/null 2>&1 || echo "some tests will be skipped: no $deps_long here" >&2
 fi
 if command -v ccache >/dev/null; then
-	export CMAKE_C_COMPILER_LAUNCHER=ccache
+	export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
 
 results=$(mktemp)
 work=$(mktemp -d)
 : >"$work/times"
+: >"$work/phases"
+began=$(date +%s)
 running=
 trap 'clean' EXIT
 trap 'exit 130' INT TERM
@@ -97,6 +100,16 @@ done_with() {
 	done
 	running=$left
 	return "$2"
+}
+
+# timed PHASE COMMAND...: and how long it took, also for the end; its status
+timed() {
+	phase=$1 phase_began=$(date +%s)
+	shift
+	"$@"
+	set -- $?
+	echo "== $phase: $(($(date +%s) - phase_began)) s" | tee -a "$work/phases"
+	return "$1"
 }
 
 # note VERDICT NAME [REASON]: a step of our own, counted like a test
@@ -154,7 +167,7 @@ suite() {
 	shift 2
 	echo "== $preset: test"
 	rm -f "$tree/junit.xml"
-	$unrandomised ctest --test-dir "$tree" -j $((4 * jobs)) --timeout 300 --no-tests=error \
+	$unrandomised ctest --test-dir "$tree" -j "${NDX_AT_ONCE:-$((4 * jobs))}" --timeout 300 --no-tests=error \
 		--resource-spec-file "$work/processors.json" --output-on-failure \
 		--test-output-size-passed 1000000 --test-output-size-failed 1000000 \
 		--output-junit "$tree/junit.xml" "$@"
@@ -209,7 +222,7 @@ sanitizer() {
 	unrandomised=$3
 	preset=$1
 	shift 3
-	suite "$preset" "build/$preset" -L "^(unit|conformance|sample|fuzz|sweep|torture$run_too)$" "$@"
+	timed "$preset: test" suite "$preset" "build/$preset" -L "^(unit|conformance|sample|fuzz|sweep|torture$run_too)$" "$@"
 	unrandomised=
 }
 
@@ -219,20 +232,22 @@ guest() {
 	set -- "$1"
 	for file in "$src/samples/server.sh" "$src"/tests/vm/*.sh \
 		"$src"/build/bin/interop-* "$src/build/bin/ndx-conformance" \
-		"$src/build/bin/ndx-torture" "$src/build/bin/ndx-connect" "$src/build/bin/ndx-perf" \
+		"$src/build/bin/ndx-torture" "$src/build/bin/ndx-connect" "$src"/build/bin/ndx-perf* \
 		"$src/build/bin/ndx-negotiate" "$src/build/bin/ndx-reqresp" \
 		"$src/build/bin/ndx-recv" "$src/build/bin/ndx-send" "$src/build/bin/receiver-cases" \
 		"$src/build/bin/device-removal" "$src/build/bin/foreign-device" "$src/build/bin/ndx-info" \
 		"$src/build/bin/surf-host" "$src/build/bin/ndx-surf-fpga" \
-		"$src"/build/lib/ndx/ndx-plugin-[rs]*.so "$src"/build/lib/lying/*.so; do
+		"$src"/build/lib/ndx/ndx-plugin-[ers]*.so "$src"/build/lib/lying/*.so; do
 		set -- "$@" -x "$file"
 	done
-	for file in "$src"/build/bin/nd-* "$src"/build/bin/test_ndspi_*_c; do
-		[ ! -e "$file" ] || set -- "$@" -x "$file" # without g++ there are none
+	for file in "$src"/build/bin/nd-* "$src"/build/bin/test_ndspi_*_c \
+		"$src/build/bin/test_ofi_srq_random"; do
+		[ ! -e "$file" ] || set -- "$@" -x "$file" # without g++, or cmocka, there are none
 	done
 	for file in "$src/tests/samples/through_proxy.sh" "$src/tests/fakes/connect_proxy.py" \
 		"$src/plugins/python/samples/ndx-plugin-gateway.py" \
-		$(sh "$src/tests/vm/python_files.sh" "$src/build"); do
+		$(sh "$src/tests/vm/python_files.sh" "$src/build") \
+		$(sh "$src/tests/vm/module_files.sh" "$src" "$src/build"); do
 		set -- "$@" -x "$file"
 	done
 	for program in rdma_client rdma_server; do
@@ -305,29 +320,29 @@ has_verbs() {
 	[ -f "$1/lib/ndx/ndx-provider-verbs.so" ]
 }
 
-build release build
+timed 'release: build' build release build
 built release $?
 
 # What computes runs in this order beside the tests.
 asan='' asan_prefix='' tsan='' tsan_prefix='' tidy='' guests='' beside=
 if sanitizer_runs asan address,undefined; then
 	asan_prefix=$unrandomised
-	beside asan build asan build/asan nice -n 10
+	beside asan timed 'asan: build' build asan build/asan nice -n 10
 	asan=$beside
 fi
 if sanitizer_runs tsan thread; then
 	tsan_prefix=$unrandomised
-	beside tsan after "$beside" build tsan build/tsan nice -n 10
+	beside tsan after "$beside" timed 'tsan: build' build tsan build/tsan nice -n 10
 	tsan=$beside
 fi
 if [ $quick -eq 1 ]; then
 	note skipped release/check.tidy '--quick was asked for'
 else
-	beside tidy after "$beside" sh tests/checks/tidy.sh "$src" "$src/build"
+	beside tidy after "$beside" timed 'release: clang-tidy' sh tests/checks/tidy.sh "$src" "$src/build"
 	tidy=$beside
 fi
 unrandomised=
-suite release build -LE "$leave_out" -E '^check\.tidy$'
+timed 'release: test' suite release build -LE "$leave_out" -E '^check\.tidy$'
 sanitizer asan "$asan" "$asan_prefix"
 if [ -n "$tsan" ]; then
 	note skipped 'tsan/fuzz.*' 'they have one thread, so there is no race'
@@ -340,7 +355,7 @@ if ! has_verbs build; then
 elif [ $quick -eq 1 ]; then
 	note skipped guest '--quick was asked for'
 else
-	beside guests guests
+	beside guests timed guest guests
 	guests=$beside
 fi
 if [ -n "$tidy" ]; then
@@ -360,6 +375,8 @@ if [ -n "$guests" ]; then
 fi
 
 echo
+cat "$work/phases"
+echo "== all: $(($(date +%s) - began)) s; builds of sanitizers and clang-tidy ran beside other phases"
 echo 'slowest (seconds):'
 sort -rn "$work/times" | head -n 10
 sed -n 's/^skipped /skipped: /p' "$results"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: awk -f common.awk BASELINE NEW
-# Write NEW, as abidw makes it, without what the rules of docs/abi.md allow to be new since BASELINE:
+# Write NEW, as abidw makes it, without what the rules of docs/design/abi.md allow to be new since BASELINE:
 # members behind the end of a structure that grows, and enumerators. What is left must be as in
 # BASELINE. The suppressions of abidiff cannot say this: one that allows a structure to grow hides
 # all other changes of the structure, and of the types of its members.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: run.sh [--renew] [SOURCE [BUILD [CC]]]
 # The ABI gate: the libraries and the public headers are as the baselines in SOURCE/tests/abi say, but
-# for what docs/abi.md allows to be added, and the symbols files in SOURCE/tests/packaging/symbols
+# for what docs/design/abi.md allows to be added, and the symbols files in SOURCE/tests/packaging/symbols
 # are those of the libraries. --renew writes the baselines and the symbols files anew; once a version
 # of this SONAME is released, only additions. The defaults are this tree, its folder build, and cc.
 set -eu
@@ -311,7 +311,7 @@ if [ $renew -eq 1 ]; then
 	soname=$(soname_of "$build/lib/libndx.so") former=
 	[ ! -f "$abi/libndx.abi" ] || former=$(soname_of "$abi/libndx.abi")
 	if [ $bad -eq 1 ] && [ "$former" = "$soname" ] && released "$soname"; then
-		stop "refused: programs of a released version with the SONAME $soname would break (docs/abi.md)"
+		stop "refused: programs of a released version with the SONAME $soname would break (docs/design/abi.md)"
 	fi
 	rm -f "$abi"/*.abi
 	mkdir -p "$symbols"
@@ -320,7 +320,7 @@ if [ $renew -eq 1 ]; then
 	echo "written: $abi/*.abi, $abi/constants, $symbols/*.symbols; what changed is in git diff"
 	exit 0
 fi
-[ $bad -eq 0 ] || stop 'What may change and when, and how to take a change into the baseline: docs/abi.md'
+[ $bad -eq 0 ] || stop 'What may change and when, and how to take a change into the baseline: docs/design/abi.md'
 cat "$tmp"/abi/lib*.abi >"$tmp/all.abi"
 echo "$(grep -c . "$abi/constants") constants and $(grep -c '<elf-symbol ' "$tmp/all.abi") symbols" \
 	"as in the baseline"

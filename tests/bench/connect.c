@@ -9,6 +9,7 @@
  * end of one: time, processor time, and how often a thread of the process slept. With --srq the
  * queue pairs of a side share a receive queue.
  */
+#include <jansson.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,17 +18,20 @@
 
 #include <ndx/ndx.h>
 
+#include "connect_options.h"
+#include "connect_results.h"
 #include "lane.h"
+#include "sample_json.h"
 #include "sample_options.h"
+#include "sample_stop.h"
 #include "traffic.h"
 
 enum {
-	SIDES = 2,
+	SIDES = CONNECT_SIDES,
 	MESSAGE = 64,
-	MESSAGES_MAX = 64,
 	WAIT_MS = 60000,
 	BATCH = 64,
-	ENDS_MAX = 99,
+	ENDS_MAX = CONNECT_ENDS_MAX,
 	ONES = 8 /* ends of one connection for each end of all */
 };
 
@@ -70,13 +74,6 @@ struct bench {
 	unsigned left;                  /* ends to come; atomic: two adapters call back */
 	struct ndx_overlapped all_done; /* comes behind the last of them */
 };
-
-void lane_die(const char *what, const char *why)
-{
-	(void)fflush(stdout);
-	(void)fprintf(stderr, "ndx-connect: %s: %s\n", what, why);
-	_Exit(1);
-}
 
 static void must(const char *what, enum ndx_status got, enum ndx_status want)
 {
@@ -354,11 +351,10 @@ static void raise_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void open_side(struct bench *b, struct side *side, const char *uri, bool shared)
+static void open_side(struct bench *b, struct side *side, bool shared)
 {
 	const uint32_t depth = b->count * b->messages;
 
-	must("ndx_adapter_open", ndx_adapter_open(uri, &side->adapter), NDX_OK);
 	must("ndx_cq_create",
 	     ndx_cq_create_depth(side->adapter, b->count * 2 * (b->messages + 1), &side->cq),
 	     NDX_OK);
@@ -419,10 +415,16 @@ static void run(struct bench *b, unsigned singles)
 
 	(void)run_lines(b, 1); /* warms up */
 	all = run_lines(b, b->count);
-	(void)printf("%u at once: connect %.1f us each, disconnect %.1f us each, close %.1f us "
-	             "each\n",
-	             b->count, (double)all.connect / 1e3 / b->count,
-	             (double)all.disconnect / 1e3 / b->count, (double)all.close / 1e3 / b->count);
+	results_step();
+	results_tell(
+		"at_once",
+		json_pack("{s:i, s:f, s:f, s:f}", "connections", (int)b->count, "connect_us",
+	                  (double)all.connect / 1e3 / b->count, "disconnect_us",
+	                  (double)all.disconnect / 1e3 / b->count, "close_us",
+	                  (double)all.close / 1e3 / b->count),
+		"%u at once: connect %.1f us each, disconnect %.1f us each, close %.1f us each\n",
+		b->count, (double)all.connect / 1e3 / b->count,
+		(double)all.disconnect / 1e3 / b->count, (double)all.close / 1e3 / b->count);
 	for (unsigned i = 0; i < singles; i++) {
 		const struct cost next = run_lines(b, 1);
 
@@ -430,12 +432,19 @@ static void run(struct bench *b, unsigned singles)
 		one.disconnect += next.disconnect;
 		if (next.disconnect > longest)
 			longest = next.disconnect;
+		results_step();
 	}
 	if (singles > 0)
-		(void)printf("%u one by one: connect %.1f us each, disconnect %.1f us each (%.1f "
-		             "at most)\n",
-		             singles, (double)one.connect / 1e3 / singles,
-		             (double)one.disconnect / 1e3 / singles, (double)longest / 1e3);
+		results_tell(
+			"one_by_one",
+			json_pack("{s:i, s:f, s:f, s:f}", "connections", (int)singles, "connect_us",
+		                  (double)one.connect / 1e3 / singles, "disconnect_us",
+		                  (double)one.disconnect / 1e3 / singles, "disconnect_most_us",
+		                  (double)longest / 1e3),
+			"%u one by one: connect %.1f us each, disconnect %.1f us each (%.1f at "
+			"most)\n",
+			singles, (double)one.connect / 1e3 / singles,
+			(double)one.disconnect / 1e3 / singles, (double)longest / 1e3);
 }
 
 static int compare(const void *a, const void *b)
@@ -469,10 +478,18 @@ static void compare_ends(struct bench *b, unsigned rounds)
 		values[1][r] = (double)all.processors / 1e6;
 		values[2][r] = (double)all.sleeps;
 		values[3][r] = (double)all.close / 1e6;
+		results_step();
 	}
 	one = median(ones, rounds * ONES);
-	(void)printf("%u ends at once: %.2f ms, one: %.3f ms, ratio %.1f; processors %.2f ms, "
-	             "%.0f sleeps, close %.2f ms\n",
+	results_tell("ends",
+	             json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f}", "connections", (int)b->count,
+	                       "all_ms", median(values[0], rounds), "one_ms", one, "ratio",
+	                       median(values[0], rounds) / one, "processors_ms",
+	                       median(values[1], rounds), "sleeps", median(values[2], rounds),
+	                       "close_ms", median(values[3], rounds)),
+	             "%u ends at once: %.2f ms, one: %.3f ms, ratio %.1f; processors %.2f ms, %.0f "
+	             "sleeps, "
+	             "close %.2f ms\n",
 	             b->count, median(values[0], rounds), one, median(values[0], rounds) / one,
 	             median(values[1], rounds), median(values[2], rounds),
 	             median(values[3], rounds));
@@ -483,89 +500,74 @@ static bool account(const struct bench *b, unsigned singles, unsigned ends)
 	const uint64_t wanted =
 		(1 + b->count + singles + (uint64_t)ends * (ONES + b->count)) * b->messages;
 
-	(void)printf("%llu messages, %llu completed, %llu received\n", (unsigned long long)wanted,
+	results_tell("messages",
+	             json_pack("{s:I, s:I, s:I}", "wanted", (json_int_t)wanted, "completed",
+	                       (json_int_t)b->sides[0].sent, "received",
+	                       (json_int_t)b->sides[1].received),
+	             "%llu messages, %llu completed, %llu received\n", (unsigned long long)wanted,
 	             (unsigned long long)b->sides[0].sent,
 	             (unsigned long long)b->sides[1].received);
 	return b->sides[0].sent == wanted && b->sides[1].received == wanted;
 }
 
-struct options {
-	const char *uris[SIDES];
-	uint32_t count;
-	uint32_t singles;
-	uint32_t messages;
-	uint32_t ends;
-	bool shared;
-	bool by_port;
-};
-
-static const char about[] =
-	"Measures what connections cost to open and to end: all at once, then one after the\n"
-	"other. Before each end messages are sent, which the disconnect has to drain.";
-
-static bool parse(struct options *o, int argc, char **argv, int *code)
+static bool open_adapters(struct bench *b, const char *const *uris)
 {
-	const struct sample_option options[] = {
-		{"--count", "N", "connections at once (100)", .number = &o->count, .min = 1,
-	         .max = 10000},
-		{"--single", "N", "connections one after the other (100)", .number = &o->singles,
-	         .max = 1000000},
-		{"--messages", "N", "before each end (4)", .number = &o->messages,
-	         .max = MESSAGES_MAX},
-		{"--ends", "N", "compare so often the end of all with the end of one (0)",
-	         .number = &o->ends, .max = ENDS_MAX},
-		{"--srq", NULL, "the queue pairs of a side share a receive queue",
-	         .flag = &o->shared},
-		{"--port", NULL, "the main thread begins each step, not a callback",
-	         .flag = &o->by_port},
-	};
-	const struct sample_program program = {
-		.name = "ndx-connect",
-		.synopsis = "URI [URI2] [options]",
-		.about = about,
-		.details = "Exit status: 0 every message arrived, 1 something failed,\n"
-			   "2 command line.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
-		.max_operands = SIDES,
-	};
-	size_t operands;
+	char text[512];
 
-	if (!sample_parse(&program, argc, argv, &operands, code))
-		return false;
-	if (operands == 0) {
-		*code = sample_usage(&program, "which URI?");
+	for (unsigned i = 0; i < SIDES; i++) {
+		const enum ndx_status st = ndx_adapter_open(uris[i], &b->sides[i].adapter);
+
+		if (st == NDX_OK)
+			continue;
+		(void)snprintf(text, sizeof(text), "%s: %s: %s", uris[i], ndx_status_name(st),
+		               ndx_last_error());
+		(void)fprintf(stderr, RESULTS_WHO ": %s\n", text);
+		sample_json_error(text);
 		return false;
 	}
-	o->uris[0] = argv[1];
-	o->uris[1] = argv[operands];
 	return true;
+}
+
+/* With adapters that are open. Returns an exit status. */
+static int measure(struct bench *b, const struct connect_options *o)
+{
+	bool good;
+	int rc;
+
+	rc = results_begin(1 + o->singles + o->ends, !o->quiet);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	must("ndx_port_create", ndx_port_create(&b->port), NDX_OK);
+	open_side(b, &b->sides[0], o->shared);
+	open_side(b, &b->sides[1], o->shared);
+	listen_somewhere(b);
+	run(b, o->singles);
+	if (o->ends > 0)
+		compare_ends(b, o->ends);
+	good = account(b, o->singles, o->ends);
+	sample_stop_lock(); /* for good: a signal has nothing left to tell */
+	ndx_listener_close(b->listener);
+	for (unsigned i = 0; i < SIDES; i++)
+		close_side(&b->sides[i]);
+	ndx_port_close(b->port);
+	return good ? SAMPLE_EXIT_OK : SAMPLE_EXIT_FAILED;
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = {.count = 100, .singles = 100, .messages = 4};
+	struct connect_options o = {.count = 100, .singles = 100, .messages = 4};
 	static struct bench b;
-	bool good;
 	int code;
 
-	if (!parse(&o, argc, argv, &code))
+	if (!connect_parse(&o, argc, argv, &code))
+		return code;
+	code = results_open(o.json);
+	if (code != SAMPLE_EXIT_OK)
 		return code;
 	b.count = o.count;
 	b.messages = o.messages;
 	b.by_port = o.by_port;
 	raise_limit();
-	must("ndx_port_create", ndx_port_create(&b.port), NDX_OK);
-	open_side(&b, &b.sides[0], o.uris[0], o.shared);
-	open_side(&b, &b.sides[1], o.uris[1], o.shared);
-	listen_somewhere(&b);
-	run(&b, o.singles);
-	if (o.ends > 0)
-		compare_ends(&b, o.ends);
-	good = account(&b, o.singles, o.ends);
-	ndx_listener_close(b.listener);
-	for (unsigned i = 0; i < SIDES; i++)
-		close_side(&b.sides[i]);
-	ndx_port_close(b.port);
-	return good ? 0 : 1;
+	code = open_adapters(&b, o.uris) ? measure(&b, &o) : SAMPLE_EXIT_NO_ADAPTER;
+	return results_end(code);
 }

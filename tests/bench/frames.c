@@ -19,6 +19,7 @@
 #include <ndx/ndx.h>
 
 #include "lane.h"
+#include "sample_options.h"
 #include "traffic.h"
 
 #define TIMEOUT_MS 20000u
@@ -279,27 +280,32 @@ static void compare(struct stage *s)
 int main(int argc, char **argv)
 {
 	struct stage s = {.uris = {"loop", "loop"}, .blocks = 40, .frames = 2000, .size = 64};
-	int uris = 0;
+	const struct sample_option options[] = {
+		{"--blocks", "N", "of each kind in turn (40)", .number = &s.blocks, .min = 1,
+	         .max = BLOCKS_MAX},
+		{"--frames", "N", "in a block (2000)", .wide_number = &s.frames, .min = 1},
+		{"--size", "BYTES", "of a frame (64)", .number = &s.size, .min = 1,
+	         .max = UINT32_MAX},
+		{"--wait", NULL, "sleep when there is nothing", .flag = &s.wait},
+	};
+	const struct sample_program program = {
+		.name = "ndx-frames",
+		.synopsis = "[URI [URI]] [options]",
+		.about = "Frames through a sender and a receiver beside the same messages over "
+			 "plain queue\npairs.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = 2,
+	};
+	size_t operands;
+	int code;
 
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--blocks") == 0 && i + 1 < argc)
-			s.blocks = (unsigned)strtoul(argv[++i], NULL, 10);
-		else if (strcmp(argv[i], "--frames") == 0 && i + 1 < argc)
-			s.frames = strtoull(argv[++i], NULL, 10);
-		else if (strcmp(argv[i], "--size") == 0 && i + 1 < argc)
-			s.size = (uint32_t)strtoul(argv[++i], NULL, 10);
-		else if (strcmp(argv[i], "--wait") == 0)
-			s.wait = true;
-		else if (argv[i][0] != '-' && uris < 2)
-			s.uris[uris++] = argv[i];
-		else
-			lane_die("usage",
-			         "[URI [URI]] [--blocks N] [--frames N] [--size BYTES] [--wait]");
+	if (!sample_parse(&program, argc, argv, &operands, &code))
+		return code;
+	if (operands > 0) {
+		s.uris[0] = argv[1];
+		s.uris[1] = argv[operands];
 	}
-	if (uris == 1)
-		s.uris[1] = s.uris[0];
-	if (s.blocks == 0 || s.blocks > BLOCKS_MAX || s.frames == 0 || s.size == 0)
-		lane_die("usage", "blocks 1..1000, frames and size not 0");
 	compare(&s);
 	return 0;
 }

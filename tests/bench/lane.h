@@ -114,7 +114,7 @@ static inline char *lane_turn(char *first, unsigned *turn)
 	return first + *turn;
 }
 
-/* "ndx-perf: what: why", exit. */
+/* "ndx-perf-compare: what: why", exit. */
 _Noreturn void lane_die(const char *what, const char *why);
 
 #endif

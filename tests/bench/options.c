@@ -25,6 +25,12 @@ static const char details[] =
 	"again (ucx); a message that finds no receive waits in a buffer. Neither has writes.\n\n"
 	"Exit status: 0 measured, 1 something failed, 2 command line.";
 
+static const char examples[] =
+	"What NDX costs above libfabric, on this host\n"
+	"  ndx-perf compare 'ofi:tcp?iface=lo'\n"
+	"Latency of small messages, beside plain sockets, as JSON\n"
+	"  ndx-perf compare --tests latency --sizes 8,64 --beside tcp --json";
+
 static bool read_number(const char *text, unsigned long least, unsigned long most, uint32_t *out)
 {
 	char *end;
@@ -116,6 +122,18 @@ struct lists {
 	const char *depths;
 	const char *beside;
 };
+
+/* What the option's list may have. */
+static const char *allowed(const char *option)
+{
+	if (strcmp(option, "--tests") == 0)
+		return "latency, stream and write";
+	if (strcmp(option, "--modes") == 0)
+		return "poll and wait";
+	if (strcmp(option, "--beside") == 0)
+		return "tcp and ucx";
+	return "numbers";
+}
 
 /* Which option has a list that will not do; NULL: none. */
 static const char *read_lists(struct options *out, const struct lists *lists, const char **value)
@@ -215,10 +233,11 @@ int options_read(int argc, char **argv, struct options *out)
 		{"--json", NULL, "rows for programs", .flag = &out->json},
 	};
 	const struct sample_program program = {
-		.name = "ndx-perf",
+		.name = "ndx-perf-compare",
 		.synopsis = "[URI [URI2]] [options]",
 		.about = about,
 		.details = details,
+		.examples = examples,
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.max_operands = 2,
@@ -233,7 +252,9 @@ int options_read(int argc, char **argv, struct options *out)
 		return code + 1;
 	wrong = read_lists(out, &lists, &value);
 	if (wrong != NULL)
-		return sample_usage(&program, "%s: '%s' will not do", wrong, value) + 1;
+		return sample_usage(&program, "%s %s: give a list of %s, separated by commas",
+		                    wrong, value, allowed(wrong)) +
+		       1;
 	for (size_t i = 0; i < operands; i++) {
 		out->uris[i] = argv[i + 1];
 		out->uris[1] = out->uris[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Command line of ndx-perf. */
+/* Command line of ndx-perf compare. */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 

@@ -1,4 +1,4 @@
-# Rows of ndx-perf as tables: one for each test and mode. Those of --beside tcp,ucx make
+# Rows of ndx-perf compare as tables: one for each test and mode. Those of --beside tcp,ucx make
 # tables of what is beside NDX there.
 def size: if . >= 1048576 then "\(. / 1048576) MiB" elif . >= 1024 then "\(. / 1024) KiB"
 	else "\(.) B" end;

@@ -5,7 +5,6 @@
  * one queue pair each that begin at the same moment; block by block in turn, medians. The time is
  * that from the call to the end of stage ready of all; queue pairs and sessions exist before.
  */
-#include <getopt.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include <ndx/session.h>
 
 #include "same_plugin.h"
+#include "sample_options.h"
 
 enum { WAIT_MS = 120000, BLOCKS_MOST = 101 };
 
@@ -236,28 +236,28 @@ static void measure(struct bench *x, unsigned blocks)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"adapter", required_argument, NULL, 'a'},
-	                                        {"count", required_argument, NULL, 'c'},
-	                                        {"blocks", required_argument, NULL, 'b'},
-	                                        {NULL, 0, NULL, 0}};
 	struct bench x = {.count = 1000};
 	const char *uri = "loop";
-	unsigned blocks = 9;
-	int c;
+	uint32_t blocks = 9;
+	const struct sample_option options[] = {
+		SAMPLE_ROW_ADAPTER(uri),
+		{"--count", "N", "queue pairs (1000)", .number = &x.count, .min = 2,
+	         .max = NDX_SESSION_QUEUE_PAIRS_MOST},
+		{"--blocks", "N", "of each kind in turn (9)", .number = &blocks, .min = 1,
+	         .max = BLOCKS_MOST},
+	};
+	const struct sample_program program = {
+		.name = "ndx-queue-pairs",
+		.synopsis = "[options]",
+		.about = "Many queue pairs by one session beside as many sessions.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+	};
+	size_t operands;
+	int code;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'a')
-			uri = optarg;
-		else if (c == 'c')
-			x.count = (uint32_t)strtoul(optarg, NULL, 10);
-		else if (c == 'b')
-			blocks = (unsigned)strtoul(optarg, NULL, 10);
-		else
-			return 2;
-	}
-	if (x.count < 2 || x.count > NDX_SESSION_QUEUE_PAIRS_MOST || blocks == 0 ||
-	    blocks > BLOCKS_MOST)
-		must(NDX_E_INVALID_PARAMETER, "2 to 1024 queue pairs, 1 to 101 blocks");
+	if (!sample_parse(&program, argc, argv, &operands, &code))
+		return code;
 	raise_limit();
 	x.a = calloc(x.count, sizeof(*x.a));
 	x.b = calloc(x.count, sizeof(*x.b));

@@ -244,5 +244,5 @@ bool report_end(struct report *report)
 		json_decref(report->rows);
 	}
 	free(report);
-	return fflush(stdout) == 0 && ok;
+	return fflush(stdout) == 0 && ferror(stdout) == 0 && ok;
 }

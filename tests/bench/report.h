@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What ndx-perf prints: a table for people, or rows for programs. */
+/* What ndx-perf compare prints: a table for people, or rows for programs. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 

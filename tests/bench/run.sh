@@ -44,7 +44,7 @@ if [ -f "$build/CMakeCache.txt" ]; then
 else
 	cmake --preset release >"$tmp/log"
 fi
-cmake --build "$build" -j 2 --target ndx-perf ndx-scale ndx-instructions >"$tmp/log" 2>&1 || {
+cmake --build "$build" -j 2 --target ndx-perf ndx-perf-compare ndx-scale ndx-instructions >"$tmp/log" 2>&1 || {
 	cat "$tmp/log" >&2
 	exit 1
 }
@@ -63,11 +63,11 @@ jq -r '.[] | [.connections, .all_us, .one_us] | @tsv' "$tmp/scale.json" >&2
 
 step "against libfabric: about five minutes"
 # shellcheck disable=SC2086 # a list
-"$build/bin/ndx-perf" --json $perf --seconds $seconds "$uri" >"$tmp/perf.json"
+"$build/bin/ndx-perf" compare --json $perf --seconds $seconds "$uri" >"$tmp/perf.json"
 
 step "against UCX and plain sockets: about half a minute"
 # shellcheck disable=SC2086 # a list
-"$build/bin/ndx-perf" --json $perf --seconds $beside --tests latency --modes spin --depths 64 \
+"$build/bin/ndx-perf" compare --json $perf --seconds $beside --tests latency --modes spin --depths 64 \
 	--beside tcp,ucx "$uri" >"$tmp/beside.json"
 
 step tables and plots
@@ -97,20 +97,7 @@ step tables and plots
 	echo '|---|---:|'
 	awk 'NF == 2 { print "| " $1 " | " $2 " |" }' "$tmp/instructions.txt"
 } >"$tmp/tables.md"
-for test in latency stream; do
-	for mode in spin wait; do
-		for depth in 1 64; do
-			jq -r --arg test $test --arg mode $mode --argjson depth $depth '
-				.[] | select(.test == $test and .mode == $mode and .depth == $depth) |
-				[.size, .ratio_same, .q1, .q3, .ndx, .raw_same, .raw_plain] | @tsv' "$tmp/perf.json" \
-				>"$tmp/$test-$mode-$depth.tsv"
-		done
-	done
-	for what in ratio absolute; do
-		gnuplot -e "dir='$tmp'; test='$test'; what='$what'; out='$tmp/$test-$what.svg'" \
-			tests/bench/plot.gp
-	done
-done
+sh tests/bench/plots.sh "$tmp" "$tmp"
 awk -v tables="$tmp/tables.md" '
 	/^<!-- figures end -->/ { inside = 0 }
 	!inside { print }
@@ -122,7 +109,8 @@ awk -v tables="$tmp/tables.md" '
 		print ""
 	}' "$page" >"$tmp/performance.md"
 for file in perf.json beside.json scale.json instructions.txt latency-ratio.svg \
-	latency-absolute.svg stream-ratio.svg stream-absolute.svg; do
+	latency-absolute.svg latency-beside.svg stream-ratio.svg \
+	stream-absolute.svg; do
 	cp "$tmp/$file" "$out/$file"
 done
 [ -n "${NDX_OUT:-}" ] || cp "$tmp/performance.md" "$page"

@@ -5,7 +5,6 @@
  * memory, and the control thread.
  */
 #include <dirent.h>
-#include <getopt.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 
 #include "lane.h"
 #include "own_memory.h"
+#include "sample_options.h"
 #include "scale.h"
 #include "traffic.h"
 
@@ -161,30 +161,40 @@ static void measure(struct scale_net *net, unsigned messages, struct row *row)
 		lane_die("no room for a connection more", ndx_last_error());
 }
 
+/* Memory for each end, or `none` where there was nothing to divide by. */
+static const char *growth_text(double kib, char *text, size_t size, const char *none)
+{
+	if (isnan(kib))
+		(void)snprintf(text, size, "%s", none);
+	else
+		(void)snprintf(text, size, "%.1f", kib);
+	return text;
+}
+
 static void print_row(const struct row *row, bool json, bool first)
 {
 	if (!json) {
-		(void)printf("%11u %10.2f %10.2f %10.0f %10.0f %10.1f %10.1f %9.2f %% %9.2f "
-		             "%%\n",
+		char kib[32];
+		char own[32];
+
+		(void)printf("%11u %10.2f %10.2f %10.0f %10.0f %10s %10s %9.2f %% %9.2f %%\n",
 		             row->connections, row->all_us, row->one_us, row->connect_us / 1e3,
-		             row->leave_us / 1e3, row->kib, row->own, 100 * row->idle,
+		             row->leave_us / 1e3, growth_text(row->kib, kib, sizeof(kib), "-"),
+		             growth_text(row->own, own, sizeof(own), "-"), 100 * row->idle,
 		             100 * row->busy);
 	} else {
-		char kib[32] = "null";
-		char own[32] = "null";
+		char kib[32];
+		char own[32];
 
-		if (!isnan(row->kib))
-			(void)snprintf(kib, sizeof(kib), "%.1f", row->kib);
-		if (!isnan(row->own))
-			(void)snprintf(own, sizeof(own), "%.1f", row->own);
 		(void)printf("%s{\"connections\": %u, \"all_us\": %.3f, \"one_us\": %.3f, "
 		             "\"connect_us\": %.1f, \"leave_us\": %.1f, "
 		             "\"kib_per_end\": %s, \"own_kib_per_end\": %s, \"control_idle\": "
 		             "%.5f, \"control_busy\": "
 		             "%.5f}",
 		             first ? "" : ",\n", row->connections, row->all_us, row->one_us,
-		             row->connect_us / 1e3, row->leave_us / 1e3, kib, own, row->idle,
-		             row->busy);
+		             row->connect_us / 1e3, row->leave_us / 1e3,
+		             growth_text(row->kib, kib, sizeof(kib), "null"),
+		             growth_text(row->own, own, sizeof(own), "null"), row->idle, row->busy);
 	}
 	(void)fflush(stdout);
 }
@@ -246,30 +256,43 @@ static bool read_counts(struct options *options, char *text)
 	return options->count > 0;
 }
 
-static bool read_options(struct options *options, int argc, char **argv)
+/* False: the program ends with `code`. */
+static bool read_options(struct options *o, int argc, char **argv, int *code)
 {
-	static const struct option table[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"reads", no_argument, NULL, 'r'},
-		{"messages", required_argument, NULL, 'm'},
-		{"counts", required_argument, NULL, 'c'},
-		{NULL, 0, NULL, 0},
+	const char *counts = NULL;
+	bool reads = false;
+	char text[128];
+	const struct sample_option options[] = {
+		{"--json", NULL, "rows as JSON", .flag = &o->json},
+		{"--reads", NULL, "with reads", .flag = &reads},
+		{"--messages", "N", "of each measurement (5000)", .number = &o->messages, .min = 1,
+	         .max = UINT32_MAX},
+		{"--counts", "LIST", "connections, rising, separated by commas (1,16,128,1000)",
+	         .text = &counts},
 	};
-	bool ok = true;
+	const struct sample_program program = {
+		.name = "ndx-scale",
+		.synopsis = "[URI] [options]",
+		.about = "What one connection costs beside many others.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = 1,
+	};
+	size_t operands;
 
-	for (int o = 0; ok && (o = getopt_long(argc, argv, "", table, NULL)) != -1;) {
-		if (o == 'j')
-			options->json = true;
-		else if (o == 'r')
-			options->reads = READS;
-		else if (o == 'm')
-			options->messages = (unsigned)strtoul(optarg, NULL, 10);
-		else
-			ok = o == 'c' && read_counts(options, optarg);
-	}
-	if (optind < argc)
-		options->uri = argv[optind++];
-	return ok && optind == argc && options->messages > 0;
+	if (!sample_parse(&program, argc, argv, &operands, code))
+		return false;
+	if (operands > 0)
+		o->uri = argv[1];
+	if (reads)
+		o->reads = READS;
+	if (counts == NULL)
+		return true;
+	(void)snprintf(text, sizeof(text), "%s", counts);
+	if (strlen(counts) < sizeof(text) && read_counts(o, text))
+		return true;
+	*code = sample_usage(&program, "--counts %s: give rising numbers up to 100000", counts);
+	return false;
 }
 
 int main(int argc, char **argv)
@@ -278,13 +301,10 @@ int main(int argc, char **argv)
 	                          .messages = 5000,
 	                          .counts = {1, 16, 128, 1000},
 	                          .count = 4};
+	int code;
 
-	if (!read_options(&options, argc, argv)) {
-		(void)fputs("usage: ndx-scale [--json] [--reads] [--messages N] [--counts A,B,...] "
-		            "[URI]\n",
-		            stderr);
-		return 2;
-	}
+	if (!read_options(&options, argc, argv, &code))
+		return code;
 	raise_limit();
 	if (options.json)
 		(void)puts("[");

@@ -5,7 +5,6 @@
  * that is idle; and what clients that do no good do to the others, both cases block by block in
  * turn.
  */
-#include <getopt.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include <ndx/ndx.h>
 #include <ndx/session.h>
 
+#include "sample_options.h"
 #include "sessions.h"
 
 #define STACK ((size_t)256 << 10)
@@ -57,25 +57,6 @@ struct member {
 	uint64_t begin, end;
 };
 
-static struct ndx_session *make(const struct crowd *crowd)
-{
-	const char *const servers[] = {crowd->server};
-	struct ndx_session_attr attr;
-	struct ndx_session *session = NULL;
-
-	ndx_session_attr_init(&attr);
-	attr.variant = crowd->variant;
-	attr.servers = servers;
-	attr.server_count = 1;
-	attr.attempts = 1; /* one that has to be repeated is a failure here */
-	attr.connect_timeout_ms = 30000;
-	attr.max_message = 512;
-	attr.max_history = 4;
-	if (ndx_session_create(&attr, &session) != NDX_OK)
-		sessions_die("session", ndx_last_error());
-	return session;
-}
-
 static void *run(void *arg)
 {
 	struct member *m = arg;
@@ -90,7 +71,7 @@ static void *run(void *arg)
 			return NULL;
 		mine = m->index < crowd->active;
 		if (mine)
-			session = make(crowd);
+			session = sessions_make(crowd->variant, crowd->server, NULL);
 		(void)pthread_barrier_wait(&crowd->step);
 		m->begin = now_ns();
 		if (mine)
@@ -212,7 +193,7 @@ static void one_at_a_time(struct crowd *crowd)
 	double p50;
 
 	for (unsigned i = 0; i < LONE; i++) {
-		struct ndx_session *session = make(crowd);
+		struct ndx_session *session = sessions_make(crowd->variant, crowd->server, NULL);
 		const uint64_t begin = now_ns();
 
 		failed += ndx_session_run(session) != NDX_OK;
@@ -296,34 +277,34 @@ struct settings {
 	unsigned sessions, bad, again_ms, blocks;
 };
 
-static void parse(int argc, char **argv, struct settings *s)
+/* False: the program ends with `code`. */
+static bool parse(int argc, char **argv, struct settings *s, int *code)
 {
-	static const struct option options[] = {{"sessions", required_argument, NULL, 's'},
-	                                        {"bad", required_argument, NULL, 'b'},
-	                                        {"again", required_argument, NULL, 'a'},
-	                                        {"blocks", required_argument, NULL, 'n'},
-	                                        {NULL, 0, NULL, 0}};
-	int c;
+	const struct sample_option options[] = {
+		{"--sessions", "N", "at once (2000)", .number = &s->sessions, .min = 1,
+	         .max = 8000},
+		{"--bad", "N", "hostile clients, fewer than sessions (200)", .number = &s->bad,
+	         .max = 8000},
+		{"--again", "MS", "after which a hostile client comes again (100)",
+	         .number = &s->again_ms, .min = 1, .max = 60000},
+		{"--blocks", "N", "with and without them in turn (9)", .number = &s->blocks,
+	         .min = 1, .max = 1000},
+	};
+	const struct sample_program program = {
+		.name = "ndx-sessions",
+		.synopsis = "[options]",
+		.about = "Many sessions at one negotiation server, some of them hostile.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+	};
+	size_t operands;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		const unsigned value = optarg != NULL ? (unsigned)strtoul(optarg, NULL, 10) : 0;
-
-		if (c == 's')
-			s->sessions = value;
-		else if (c == 'b')
-			s->bad = value;
-		else if (c == 'a')
-			s->again_ms = value;
-		else if (c == 'n')
-			s->blocks = value;
-		else
-			sessions_die("usage", "[--sessions N] [--bad N] [--again MS] [--blocks N]");
-	}
-	if (s->sessions == 0 || s->sessions > 8000 || s->blocks == 0 || s->blocks > 1000 ||
-	    s->bad >= s->sessions || s->again_ms == 0 || s->again_ms > 60000)
-		sessions_die(
-			"usage",
-			"1 to 8000 sessions, fewer bad ones, 1 to 1000 blocks, 1 ms to a minute");
+	if (!sample_parse(&program, argc, argv, &operands, code))
+		return false;
+	if (s->bad < s->sessions)
+		return true;
+	*code = sample_usage(&program, "--bad %u: fewer than the %u sessions", s->bad, s->sessions);
+	return false;
 }
 
 int main(int argc, char **argv)
@@ -333,8 +314,10 @@ int main(int argc, char **argv)
 	struct ndx_negotiation *negotiation = NULL;
 	struct sessions_server server;
 	unsigned failed;
+	int code;
 
-	parse(argc, argv, &settings);
+	if (!parse(argc, argv, &settings, &code))
+		return code;
 	raise_limit();
 	/* Room for clients that connect again before the server has seen their end. */
 	server = sessions_server_start(2 * settings.sessions + 1000, NULL);

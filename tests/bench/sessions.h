@@ -16,6 +16,10 @@ extern const struct ndx_plugin sessions_plugin;
 
 _Noreturn void sessions_die(const char *what, const char *why);
 
+/* A session of a client that has one attempt. `tls` NULL: plaintext. */
+struct ndx_session *sessions_make(struct ndx_variant *variant, const char *server,
+                                  const struct ndx_tls_attr *tls);
+
 /* The server, a process of its own. */
 struct sessions_server {
 	pid_t pid;

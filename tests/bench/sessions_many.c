@@ -8,7 +8,6 @@
  * FLIGHT 0: only the first. Skipped (77) if a process may not have as many
  * descriptors.
  */
-#include <getopt.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,6 +20,7 @@
 #include <ndx/ndx.h>
 #include <ndx/session.h>
 
+#include "sample_options.h"
 #include "sessions.h"
 
 enum { SPARE = 400, SKIP = 77, PATIENCE_MS = 100000 };
@@ -75,22 +75,7 @@ struct crowd {
 
 static struct ndx_session *make(const struct crowd *crowd)
 {
-	const char *const servers[] = {crowd->server};
-	struct ndx_session_attr attr;
-	struct ndx_session *session = NULL;
-
-	ndx_session_attr_init(&attr);
-	attr.variant = crowd->variant;
-	attr.servers = servers;
-	attr.server_count = 1;
-	attr.attempts = 1; /* one that has to be repeated is a failure here */
-	attr.connect_timeout_ms = 60000;
-	attr.max_message = 512;
-	attr.max_history = 4;
-	attr.tls = crowd->tls;
-	if (ndx_session_create(&attr, &session) != NDX_OK)
-		sessions_die("session", ndx_last_error());
-	return session;
+	return sessions_make(crowd->variant, crowd->server, crowd->tls);
 }
 
 static void begin_session(struct place *p)
@@ -457,38 +442,40 @@ static void raise_limit(unsigned sessions)
 		sessions_die("limit", "it cannot be raised");
 }
 
-static void parse(int argc, char **argv, struct settings *s)
+/* False: the program ends with `code`. */
+static bool parse(int argc, char **argv, struct settings *s, int *code)
 {
-	static const struct option options[] = {{"sessions", required_argument, NULL, 's'},
-	                                        {"flight", required_argument, NULL, 'f'},
-	                                        {"bad", required_argument, NULL, 'b'},
-	                                        {"again", required_argument, NULL, 'a'},
-	                                        {"blocks", required_argument, NULL, 'n'},
-	                                        {"psk", required_argument, NULL, 'p'},
-	                                        {"psk-wrong", required_argument, NULL, 'w'},
-	                                        {NULL, 0, NULL, 0}};
-	unsigned *const numbers[] = {['s'] = &s->sessions,
-	                             ['f'] = &s->flight,
-	                             ['b'] = &s->bad,
-	                             ['a'] = &s->again_ms,
-	                             ['n'] = &s->blocks};
-	int c;
+	const struct sample_option options[] = {
+		{"--sessions", "N", "at once (10000)", .number = &s->sessions, .min = 1,
+	         .max = 100000},
+		{"--flight", "N", "begun at a time, at most all; 0: no rate is measured (900)",
+	         .number = &s->flight, .max = 100000},
+		{"--bad", "N", "hostile clients (100)", .number = &s->bad, .max = 10000},
+		{"--again", "MS", "after which a hostile client comes again (100)",
+	         .number = &s->again_ms, .min = 1, .max = UINT32_MAX},
+		{"--blocks", "N", "with and without them in turn (5)", .number = &s->blocks,
+	         .min = 1, .max = 1000},
+		{"--psk", "FILE", "TLS with the keys of FILE", .text = &s->psk},
+		{"--psk-wrong", "FILE", "hostile clients with the keys of FILE",
+	         .text = &s->psk_wrong},
+	};
+	const struct sample_program program = {
+		.name = "ndx-sessions-many",
+		.synopsis = "[options]",
+		.about = "Ten thousand sessions at one negotiation server, by calls that do not "
+			 "block.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+	};
+	size_t operands;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'p')
-			s->psk = optarg;
-		else if (c == 'w')
-			s->psk_wrong = optarg;
-		else if (c != '?' && optarg != NULL)
-			*numbers[c] = (unsigned)strtoul(optarg, NULL, 10);
-		else
-			sessions_die("usage", "[--sessions N] [--flight N] [--bad N] [--again MS] "
-			                      "[--blocks N] [--psk FILE [--psk-wrong FILE]]");
-	}
-	if (s->sessions == 0 || s->sessions > 100000 || s->flight > s->sessions || s->bad > 10000 ||
-	    s->again_ms == 0 || s->blocks == 0 || s->blocks > 1000)
-		sessions_die("usage", "1 to 100000 sessions, no more at a time, at most 10000 bad "
-		                      "ones, 1 to 1000 blocks");
+	if (!sample_parse(&program, argc, argv, &operands, code))
+		return false;
+	if (s->flight <= s->sessions)
+		return true;
+	*code = sample_usage(&program, "--flight %u: at most the %u sessions", s->flight,
+	                     s->sessions);
+	return false;
 }
 
 int main(int argc, char **argv)
@@ -500,8 +487,10 @@ int main(int argc, char **argv)
 	struct sessions_server server;
 	struct ndx_tls_attr tls;
 	unsigned failed;
+	int code;
 
-	parse(argc, argv, &s);
+	if (!parse(argc, argv, &s, &code))
+		return code;
 	raise_limit(s.sessions + s.bad);
 	ndx_tls_attr_init(&tls);
 	tls.psk_file = s.psk;

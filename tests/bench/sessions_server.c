@@ -47,6 +47,7 @@ const struct ndx_plugin sessions_plugin = {.abi = NDX_PLUGIN_ABI,
                                            .name = SESSIONS_PLUGIN,
                                            .version = "1",
                                            .vendor = "NDX",
+                                           .flags = NDX_PLUGIN_PROMPT,
                                            .list = &variant,
                                            .count = 1};
 
@@ -99,7 +100,10 @@ static _Noreturn void serve(int from, int to, unsigned most, const struct ndx_tl
 	attr.variant_count = 1;
 	attr.max_sessions = most;
 	attr.tls = tls;
-	attr.max_waiting_per_address = 0; /* all clients have one address */
+	attr.max_waiting_per_address = 0;    /* all clients have one address, ... */
+	attr.max_sessions_per_principal = 0; /* ... and one key */
+	attr.max_handshakes_per_address = NDX_NEGOTIATION_SERVER_NO_LIMIT;
+	attr.max_handshakes = NDX_NEGOTIATION_SERVER_NO_LIMIT;
 	if (ndx_negotiation_server_create(&attr, &server) != NDX_OK)
 		sessions_die("server", ndx_last_error());
 	(void)ndx_negotiation_server_get_address(server, (struct sockaddr *)&at, &length);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: smoke.sh NDX-PERF URI [tcp|ucx]
-# ndx-perf measures something of everything, and its rows have the keys that are promised. With a
+# ndx-perf compare measures something of everything, and its rows have the keys that are promised. With a
 # third argument: so it does beside that. Times are not judged here.
 set -eu
 perf=$1 uri=$2 beside=${3:-}
@@ -14,10 +14,10 @@ trap 'rm -rf "$tmp"' EXIT
 
 # run OPTIONS...: its rows are in $tmp/rows
 run() {
-	timeout -k 5 200 "$perf" --json --blocks 2 --block-ms 1 --tries 1 "$@" "$uri" >"$tmp/rows" 2>"$tmp/log" || {
+	timeout -k 5 200 "$perf" compare --json --blocks 2 --block-ms 1 --tries 1 "$@" "$uri" >"$tmp/rows" 2>"$tmp/log" || {
 		ended=$?
 		cat "$tmp/log"
-		echo "ndx-perf $* $uri: ended with $ended"
+		echo "ndx-perf compare $* $uri: ended with $ended"
 		exit 1
 	}
 }
@@ -32,7 +32,7 @@ holds() {
 
 # shellcheck disable=SC2016 # variables of jq's
 if [ -n "$beside" ]; then
-	if "$perf" --beside "$beside" --tests latency --modes spin --sizes 8 --depths 1 --blocks 1 \
+	if "$perf" compare --beside "$beside" --tests latency --modes spin --sizes 8 --depths 1 --blocks 1 \
 		--block-ms 1 --tries 1 "$uri" 2>&1 | grep -F 'built without' >"$tmp/log"; then
 		echo "skip: $(cat "$tmp/log")"
 		exit 77

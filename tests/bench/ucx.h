@@ -2,7 +2,7 @@
 /*
  * The calls of UCX that the lane over UCX makes. The program loads the library when it opens such a
  * lane, and not before: UCX changes the process as soon as it is loaded (it may take signals over),
- * and measurements without UCX are to stay as they are. Nor does ndx-perf need UCX to run.
+ * and measurements without UCX are to stay as they are. Nor does the program need UCX to run.
  */
 #ifndef BENCH_UCX_H
 #define BENCH_UCX_H

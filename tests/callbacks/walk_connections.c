@@ -11,6 +11,18 @@ static enum ndx_status call_accept_from(struct scene *s)
 	return ndx_accept_from(s->own, s->listener, s->qp, NULL, 0, PATIENCE_MS, &out);
 }
 
+static enum ndx_status call_get_request(struct scene *s)
+{
+	struct ndx_connector *out;
+
+	return ndx_get_request(s->own, s->listener, PATIENCE_MS, &out);
+}
+
+static enum ndx_status call_accept(struct scene *s)
+{
+	return ndx_accept(s->connector, s->qp, NULL, 0, PATIENCE_MS);
+}
+
 static enum ndx_status call_connect_to(struct scene *s)
 {
 	struct ndx_connector *out;
@@ -256,6 +268,8 @@ static enum ndx_status call_listener_get_local_address(struct scene *s)
 
 const struct row connection_rows[] = {
 	{"ndx_accept_from", call_accept_from, NDX_E_WOULD_BLOCK, NDX_OK},
+	{"ndx_get_request", call_get_request, NDX_E_WOULD_BLOCK, NDX_OK},
+	{"ndx_accept", call_accept, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_connect_attr_init_sized", call_connect_attr_init, NDX_OK, NDX_OK},
 	{"ndx_connect_to", call_connect_to, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_disconnect", call_disconnect, NDX_E_WOULD_BLOCK, NDX_OK},

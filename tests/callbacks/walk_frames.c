@@ -317,6 +317,15 @@ static enum ndx_status call_frame_release(struct scene *s)
 	return NDX_OK;
 }
 
+static enum ndx_status call_frame_release_list(struct scene *s)
+{
+	const struct ndx_frame *none = NULL;
+
+	(void)s;
+	ndx_frame_release_list(&none, 1);
+	return NDX_OK;
+}
+
 const struct row frame_rows[] = {
 	{"ndx_receive_loop_attr_init_sized", call_receive_loop_attr_init, NDX_OK, NDX_OK},
 	{"ndx_receive_loop_create", call_receive_loop_create, NDX_OK, NDX_OK},
@@ -369,5 +378,6 @@ const struct row frame_rows[] = {
 	{"ndx_sender_start", call_sender_start, NDX_E_INVALID_DEVICE_STATE, NDX_OK},
 	{"ndx_frame_retain", call_frame_retain, NDX_OK, NDX_OK},
 	{"ndx_frame_release", call_frame_release, NDX_OK, NDX_OK},
+	{"ndx_frame_release_list", call_frame_release_list, NDX_OK, NDX_OK},
 };
 const size_t frame_row_count = sizeof(frame_rows) / sizeof(frame_rows[0]);

@@ -209,6 +209,51 @@ static enum ndx_status call_reassembly_size(struct scene *s)
 	return NDX_OK;
 }
 
+static enum ndx_status call_reassembly_feed_transport(struct scene *s)
+{
+	const struct ndx_transport_packet packet = {.size = sizeof(packet),
+	                                            .transport = NDX_RDMA_IWARP,
+	                                            .family = NDX_RDMA_ADDRESS_IPV4};
+
+	return ndx_reassembly_feed_transport(s->reassembly, &packet);
+}
+
+static enum ndx_status call_reassembly_feed_operation(struct scene *s)
+{
+	const struct ndx_rdma_operation operation = {.size = sizeof(operation),
+	                                             .transport = NDX_RDMA_IWARP,
+	                                             .family = NDX_RDMA_ADDRESS_IPV4,
+	                                             .kind = NDX_RDMA_OPERATION_WRITE};
+
+	return ndx_reassembly_feed_operation(s->reassembly, &operation);
+}
+
+/* The calls of a segment need nothing of the scene: one row stands for all of them. */
+static enum ndx_status call_rdma_segment(struct scene *s)
+{
+	struct ndx_rdma_segment *segment = NULL;
+	enum ndx_status st = ndx_rdma_segment_create(0, BYTES, 1 << 20, &segment);
+
+	if (st == NDX_OK)
+		st = ndx_rdma_segment_add_operation(segment, 0, 0, BYTES, 0);
+	if (st == NDX_OK)
+		st = ndx_rdma_segment_add_request(segment, 1, 0, 0, BYTES);
+	if (st == NDX_OK && !ndx_rdma_segment_valid_psn(segment, 0))
+		st = NDX_E_UNSUCCESSFUL;
+	if (st == NDX_OK)
+		st = ndx_rdma_segment_add_packet(segment, 0, true, s->memory, BYTES);
+	if (st == NDX_OK)
+		st = ndx_rdma_segment_add_response(segment, 1, 0, s->memory, BYTES);
+	if (st == NDX_OK)
+		st = ndx_rdma_segment_add_data(segment, 0, s->memory, BYTES);
+	if (st == NDX_OK && (ndx_rdma_segment_gap(segment, 0, NULL, NULL) ||
+	                     ndx_rdma_segment_size(segment) != BYTES ||
+	                     ndx_rdma_segment_get_data(segment, false, NULL, 0) != BYTES))
+		st = NDX_E_UNSUCCESSFUL;
+	ndx_rdma_segment_close(segment);
+	return st;
+}
+
 static enum ndx_status call_adapter_get_event(struct scene *s)
 {
 	static struct ndx_adapter_event event = {.size = sizeof(event)};
@@ -263,5 +308,18 @@ const struct row plain_rows[] = {
 	{"ndx_reassembly_get_stats", call_reassembly_get_stats, NDX_OK, NDX_OK},
 	{"ndx_reassembly_reset", call_reassembly_reset, NDX_OK, NDX_OK},
 	{"ndx_reassembly_size", call_reassembly_size, NDX_OK, NDX_OK},
+	{"ndx_reassembly_feed_transport", call_reassembly_feed_transport, NDX_OK, NDX_OK},
+	{"ndx_reassembly_feed_operation", call_reassembly_feed_operation, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_add_data", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_add_operation", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_add_packet", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_add_request", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_add_response", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_close", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_create", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_gap", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_get_data", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_size", call_rdma_segment, NDX_OK, NDX_OK},
+	{"ndx_rdma_segment_valid_psn", call_rdma_segment, NDX_OK, NDX_OK},
 };
 const size_t plain_row_count = sizeof(plain_rows) / sizeof(plain_rows[0]);

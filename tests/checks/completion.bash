@@ -46,13 +46,13 @@ for option in "${options[@]}"; do
 done
 value='ofi:tcp loop'
 case $tool in
-ndx-info | ndx-conformance | ndx-perf | ndx-torture | ndx-connect)
+ndx-info | ndx-conformance | ndx-perf-compare | ndx-torture | ndx-connect)
 	# shellcheck disable=SC2086 # a list
 	wanted '' $value
 	wanted 'loop l' loop
 	wanted "'ofi:t" ofi:tcp # in quotes a word has its colon
 	;;
-ndx-recv | ndx-send | ndx-reqresp | ndx-negotiate)
+ndx-perf | ndx-recv | ndx-send | ndx-reqresp | ndx-negotiate)
 	# shellcheck disable=SC2086 # a list
 	wanted '--adapter ' $value
 	wanted '--adapter=lo' loop
@@ -61,13 +61,28 @@ ndx-recv | ndx-send | ndx-reqresp | ndx-negotiate)
 	;;
 esac
 case $tool in
-ndx-info) only '--verbose --root /nonexist' '' ;;
-ndx-perf)
+ndx-info)
+	only '--verbose --root /nonexist' ''
+	wanted '' history
+	only 'his' history
+	wanted 'history /de' /dev
+	wanted 'history /dev/null /de' /dev
+	only 'history lo' ''
+	wanted 'history x --svg=/de' /dev
+	;;
+ndx-perf-compare)
 	only '--tests ' latency stream write
 	only '--tests latency,s' latency,stream
 	only '--modes=' spin wait passive
 	only '--beside tcp,u' tcp,ucx
 	only '--blocks ' ''
+	;;
+ndx-perf)
+	only '' server client compare
+	only '--test ' latency bandwidth
+	only '--op write-imm,r' write-imm,read
+	wanted '--plot /de' /dev
+	only '--size ' ''
 	;;
 ndx-conformance)
 	wanted '--filter dat' data.sends_of_all_sizes

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <ndx/reassembly.h>
+#include <ndx/reassembly_parts.h>
 
 static void on_event(void *context, const struct ndx_reassembly_event *event)
 {
@@ -17,6 +18,7 @@ int main(void)
 	struct ndx_reassembly_stats stats;
 	struct ndx_reassembly_attr attr;
 	struct ndx_reassembly *reassembly;
+	struct ndx_rdma_segment *segment;
 
 	memset(&packet, 0, sizeof(packet));
 	packet.link_type = NDX_LINK_ETHERNET;
@@ -32,6 +34,9 @@ int main(void)
 	if (ndx_reassembly_get_stats(reassembly, &stats) != NDX_OK)
 		return 1;
 	ndx_reassembly_close(reassembly);
+	if (ndx_rdma_segment_create(0, 1, 65536, &segment) != NDX_OK)
+		return 1;
+	ndx_rdma_segment_close(segment);
 	printf("%s: %d packet\n", ndx_rdma_opcode_name(4), (int)stats.packets);
 	return stats.packets == 1 ? 0 : 1;
 }

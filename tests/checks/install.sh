@@ -68,6 +68,35 @@ if [ -x "$tmp/moved/ndx/bin/ndx-negotiate" ]; then
 	}
 fi
 
+# The samples, in a tree that has them, are installed, compile, and run without help.
+if [ -d "$src/samples/cookbook" ]; then
+	for sample in hello cookbook provider; do
+		diff -r "$src/samples/$sample" "$tmp/moved/ndx/share/doc/ndx/examples/$sample" || {
+			echo "   ^ the installed samples are not those of samples/$sample"
+			exit 1
+		}
+	done
+	cp -R "$tmp/moved/ndx/share/doc/ndx/examples" "$tmp/examples"
+	if ! make -C "$tmp/examples" CC="$cc" CFLAGS='-Wall -Wextra -Werror' >"$tmp/log" 2>&1; then
+		cat "$tmp/log"
+		echo "   ^ the samples, as installed, do not compile"
+		exit 1
+	fi
+	for sample in "$tmp/examples/hello"/*.c "$tmp/examples/cookbook"/*.c; do
+		program=$(echo "${sample#"$tmp"/examples/}" | sed 's|^hello/||; s|[/_]|-|g; s|\.c$||')
+		[ "$program" = cookbook-cookbook ] || [ -x "$tmp/examples/$program" ] || {
+			echo "   ^ make does not make $program"
+			exit 1
+		}
+	done
+	if [ -f "$LD_LIBRARY_PATH/ndx/ndx-provider-ofi.so" ] &&
+		! env -u LD_LIBRARY_PATH "$tmp/examples/cookbook-token" >"$tmp/log" 2>&1; then
+		cat "$tmp/log"
+		echo "   ^ cookbook-token, as made from what is installed"
+		exit 1
+	fi
+fi
+
 # One program for each library, by pkg-config and by CMake: consumer.c, consumer-X.c for ndx-X.
 languages=c enabled=C
 if echo 'int i;' | "$cc" -x c++ -fsyntax-only - 2>/dev/null; then
@@ -110,10 +139,19 @@ foreach(component IN LISTS COMPONENTS PROGRAMS)
   endforeach()
 endforeach()
 END
+# fresh: an empty $tmp/asked, but for what CMake has found out about the compilers
+fresh() {
+	rm -rf "$tmp/before"
+	[ -d "$tmp/asked" ] || return 0
+	mv "$tmp/asked" "$tmp/before"
+	mkdir -p "$tmp/asked/CMakeFiles"
+	grep '^CMAKE_' "$tmp/before/CMakeCache.txt" >"$tmp/asked/CMakeCache.txt"
+	cp -R "$tmp/before/CMakeFiles"/[0-9]* "$tmp/asked/CMakeFiles"
+}
 # ask PACKAGE VERSION COMPONENTS [PROGRAMS]: a program's CMake asks for these, for the programs of the
 # components and these ones; what it says in $tmp/log
 ask() {
-	rm -rf "$tmp/asked"
+	fresh
 	cmake -S "$tmp/cmake" -B "$tmp/asked" -DCMAKE_PREFIX_PATH="$tmp/moved/ndx" -DPACKAGE="$1" \
 		-DASKED="$2" -DCOMPONENTS="$3" -DPROGRAMS="${4:-}" -DCMAKE_C_COMPILER="$cc" \
 		-DENABLED="$enabled" >"$tmp/log" 2>&1

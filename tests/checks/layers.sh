@@ -95,7 +95,7 @@ cxx='<(bits/stdc..\.h|[a-z_]+)>' # of the C++ library
 allow shims/python "<Python\.h>|$api|$system|$(own shims/python)" 'api, Python and itself'
 allow shims "$api|$system|$cxx|$nd|$(own shims)" 'api and itself' shims/python
 allow samples "$api|$system|$cxx|$nd|$spi|$(own samples)" 'api and itself'
-allow tests/conformance "$api|$system|$spi|\"sample_options\.h\"|$(own tests/conformance)" \
+allow tests/conformance "$api|$system|$spi|\"sample_(json|options|progress|stop)\.h\"|$(own tests/conformance)" \
 	'api, the command line of the tools and itself'
 
 deny() { # deny WHERE PATTERN WHY

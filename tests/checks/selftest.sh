@@ -221,10 +221,17 @@ run() {
 	case $1 in
 	floors) objects ;;
 	exports | install | tidy)
+		# The copies lie in one place, so what CMake found out about the compiler holds for all.
+		[ ! -d "$tmp/compiler" ] || cp -R "$tmp/compiler" "$planted/build"
 		if ! { cmake -S "$planted" -B "$planted/build" -DCMAKE_C_COMPILER="$cc" &&
 			cmake --build "$planted/build"; } >"$tmp/out" 2>&1; then
 			echo "the planted tree does not even build" >>"$tmp/out"
 			return 2
+		fi
+		if [ ! -d "$tmp/compiler" ]; then
+			mkdir -p "$tmp/compiler/CMakeFiles"
+			cp "$planted/build/CMakeCache.txt" "$tmp/compiler"
+			cp -R "$planted/build/CMakeFiles"/[0-9]* "$tmp/compiler/CMakeFiles"
 		fi
 		;;
 	esac
@@ -264,7 +271,7 @@ expect() {
 }
 
 skipped=
-for check in exports floors format headers install layers man plants shell spelling style tidy; do
+for check in exports floors format headers install layers plants shell spelling style tidy; do
 	copy
 	ended=0
 	run $check || ended=$?
@@ -371,12 +378,6 @@ layer shims/ndspi/shim.c '"front.h"' 'shims sees'
 echo 'const char *p = "verbs:rxe0";' | plant layers core/front/thing.c 'core names no backend'
 echo 'const char *p = "found a Mellanox card, mlx5";' | plant layers core/front/thing.c 'core names no backend'
 echo 'const void *p = &ndx_provider_loop;' | plant layers core/front/thing.c 'core names no backend'
-
-change man api/ndx/thing.h '/Name of the thing/d' 'ndx_thing: there is no page'
-change man api/ndx/thing.h '/As ndx_thing/d' 'ndx_thing_inline: there is no page'
-change man api/ndx/ndx.h '/ \* Name of a status/d' 'ndx_status_name has no description'
-change man api/ndx/ndx.h 's/@param status .*/@retval 0 fine/' '"@retval 0 fine" is not'
-change man api/ndx/ndx.h 's/ \* Name of a status.*/&\x10/' 'ndx_status_name.3'
 
 echo 'int   spaces;' | plant format core/front/thing.c 'thing.c'
 

@@ -22,9 +22,10 @@ if ! cmake --install "$build" --prefix "$tmp/prefix" >"$tmp/log" 2>&1; then
 	exit 1
 fi
 
-# options PROGRAM: what --help lists, one a line
+# options PROGRAM: what --help lists, one a line, with a letter and without
 options() {
-	"$1" --help | sed -n '/^Options:$/,/^$/s/^  \(--*[a-zA-Z][a-z-]*\).*/\1/p'
+	"$1" --help | sed -n '/^Options:$/,/^$/s/^  \(-[a-zA-Z], \)\{0,1\}\(--*[a-zA-Z][a-z-]*\).*/\1\2/p' |
+		tr -d ' ' | tr ',' '\n'
 }
 
 # page PREFIX NAME: what is wrong with the manual page
@@ -47,7 +48,7 @@ page() {
 	options "$1/bin/$2" >"$tmp/options"
 	[ -s "$tmp/options" ] || echo "$2 --help lists no option"
 	while read -r option; do
-		grep -qE "^ +$option( |\$)" "$tmp/plain" || echo "the page of $2 does not name $option"
+		grep -qE "^ +(-[a-zA-Z], )?$option([ ,[]|\$)" "$tmp/plain" || echo "the page of $2 does not name $option"
 	done <"$tmp/options"
 }
 
@@ -75,7 +76,7 @@ python3 "$here/tab.py" "$tmp/prefix" \
 	'ndx-recv --adapter ofi:t' 'ndx-recv --adapter ofi:tcp' \
 	'ndx-recv --adapter=lo' 'ndx-recv --adapter=loop ' \
 	"ndx-info 'ofi:v" "ndx-info 'ofi:verbs' " \
-	'ndx-perf --modes=wait,sp' 'ndx-perf --modes=wait,spin' \
+	'ndx-perf-compare --modes=wait,sp' 'ndx-perf-compare --modes=wait,spin' \
 	'ndx-conformance loop --filter data.sends' 'ndx-conformance loop --filter data.sends_of_all_sizes ' \
 	>>"$tmp/wrong" 2>&1 || echo "tab.py failed" >>"$tmp/wrong"
 if [ -s "$tmp/wrong" ]; then

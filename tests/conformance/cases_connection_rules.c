@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* connection.*: what a connector may be used for, and when no longer. */
+#include <pthread.h>
 #include <string.h>
 
 #include "cases.h"
@@ -111,4 +112,130 @@ void case_connection_listener_closed_while_a_request_comes(struct check *c)
 	}
 	pair_close_all(c);
 	ndx_adapter_close(own);
+}
+
+/* The blocking helpers need a thread at the other end: a client that comes twice. */
+struct client {
+	struct pair *p;
+	enum ndx_status first, second;
+	struct ndx_connector *conn;
+};
+
+static void *come_twice(void *arg)
+{
+	struct client *client = arg;
+	struct side *a = &client->p->a;
+	struct sockaddr_storage *to = &client->p->address;
+
+	client->first = ndx_connect_to(a->adapter, a->qp, address_of(to), address_length(to), "bad",
+	                               3, WAIT_MS, &client->conn);
+	client->second = ndx_connect_to(a->adapter, a->qp, address_of(to), address_length(to),
+	                                "good", 4, WAIT_MS, &client->conn);
+	return NULL;
+}
+
+/* Take a request and compare its private data. */
+static struct ndx_connector *get_request_with(struct pair *p, const char *want)
+{
+	struct check *c = p->b.c;
+	struct ndx_connector *conn = NULL;
+	char data[256];
+	size_t length = sizeof(data);
+
+	if (!check_status(c, ndx_get_request(p->b.adapter, p->listener, WAIT_MS, &conn), NDX_OK,
+	                  "get_request"))
+		return NULL;
+	check_status(c, ndx_connector_get_private_data(conn, data, &length), NDX_OK,
+	             "get_private_data");
+	check_that(c, length >= strlen(want) && memcmp(data, want, strlen(want)) == 0,
+	           "the request does not say \"%s\"", want);
+	return conn;
+}
+
+void case_connection_request_helper_shows_the_request_before_the_accept(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+	struct client client = {.p = p};
+	struct ndx_connector *conn = NULL;
+	pthread_t thread;
+
+	if (!p)
+		return;
+	check_status(c, ndx_get_request(p->b.adapter, p->listener, 50, &conn), NDX_E_IO_TIMEOUT,
+	             "get_request without a client");
+	check_that(c, conn == NULL, "an output of a failed call was touched");
+	if (!check_that(c, pthread_create(&thread, NULL, come_twice, &client) == 0, "thread"))
+		return;
+	conn = get_request_with(p, "bad");
+	if (conn)
+		check_status(c, ndx_connector_reject(conn, NULL, 0), NDX_OK, "reject");
+	ndx_connector_close(conn);
+	conn = get_request_with(p, "good");
+	if (conn)
+		check_status(c, ndx_accept(conn, p->b.qp, NULL, 0, WAIT_MS), NDX_OK, "accept");
+	(void)pthread_join(thread, NULL);
+	check_status(c, client.first, NDX_E_CONNECTION_REFUSED, "connect_to that is rejected");
+	check_status(c, client.second, NDX_OK, "connect_to that is accepted");
+	if (conn) {
+		ndx_connector_close(p->b.conn);
+		p->b.conn = conn;
+	}
+	if (client.conn) {
+		ndx_connector_close(p->a.conn);
+		p->a.conn = client.conn;
+	}
+	if (check_over(c))
+		return;
+	check_status(c, ndx_accept(p->b.conn, p->b.qp, NULL, 0, WAIT_MS), NDX_E_CONNECTION_ACTIVE,
+	             "accept again");
+	message_passes(&p->a, &p->b, 16);
+}
+
+/*
+ * The active side sends as soon as it may, and B asks its completion queue before its accept. So
+ * whether the accept has completed when the result is there is up to chance, and a send of B may be
+ * refused then; what came and what was refused must be right either way.
+ */
+static bool first_message(struct check *c)
+{
+	struct side_attr attr;
+	enum ndx_status st;
+	struct pair *p;
+
+	side_attr_init(&attr);
+	attr.separate_cqs = true;
+	p = pair_open(c, &attr, NULL);
+	if (!p)
+		return false;
+	receive_ok(&p->a, 0, 0, 64);
+	receive_ok(&p->b, 0, 0, 64);
+	if (!pair_ask(p) || !pair_answer(p))
+		return false;
+	pattern_fill(p->a.buf + 256, 64, 5);
+	check_async(c, ndx_connector_complete_connect(p->a.conn, &p->a.ov), &p->a.ov, NDX_OK,
+	            "complete_connect");
+	sends_ok(&p->a, 8, 2, 256, 32);
+	expect_received(&p->b, 0, 32);
+	st = send_raw(&p->b, 9, 0, 32, 0);
+	check_either(c, st, NDX_OK, NDX_E_CONNECTION_INVALID,
+	             "send with the first message, whether or not the accept has completed");
+	receive_ok(&p->b, 1, 32, 32);
+	check_ends(c, &p->b.ov, NDX_OK, "accept");
+	if (st != NDX_OK)
+		send_ok(&p->b, 9, 0, 32, 0);
+	expect_received(&p->b, 1, 32);
+	expect(&p->b, NDX_REQUEST_SEND, 9, NDX_OK);
+	expect_run(&p->a, NDX_REQUEST_SEND, 8, 2, NDX_OK);
+	expect_received(&p->a, 0, 32);
+	pattern_there(c, p->b.buf, 64, 5, "the first messages");
+	pattern_there(c, p->a.buf, 32, 5, "the answer");
+	return side_disconnect(&p->a, NDX_OK) && side_disconnect(&p->b, NDX_OK);
+}
+
+void case_connection_first_message_does_not_wait_for_the_accept(struct check *c)
+{
+	enum { ROUNDS = 16 };
+
+	for (size_t i = 0; i < ROUNDS && first_message(c); i++)
+		continue;
 }

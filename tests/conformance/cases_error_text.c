@@ -68,6 +68,19 @@ void case_error_refused_connect_has_a_text(struct check *c)
 	has_all(c, ndx_last_error(), "ndx_connect_to()", "NDX_E_CONNECTION_REFUSED", " -> ");
 }
 
+void case_error_refusal_has_the_words_of_the_peer(struct check *c)
+{
+	static const char words[] = "come back later";
+	struct pair *p = pair_open(c, NULL, NULL);
+
+	if (!p || !pair_ask(p))
+		return;
+	check_status(c, ndx_connector_reject(p->b.conn, words, sizeof(words) - 1), NDX_OK,
+	             "reject");
+	check_ends(c, &p->a.ov, NDX_E_CONNECTION_REFUSED, "connect");
+	connector_says(&p->a, "a refusal", "NDX_E_CONNECTION_REFUSED", words);
+}
+
 void case_error_abort_has_a_text_with_its_results(struct check *c)
 {
 	struct ndx_result result = {.status = NDX_OK};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * field.*: situations in which other stacks lost work, hung or crashed when a connection ended.
- * docs/disconnect.md says what happened there, and where it is written down. Here: libfabric, UCX.
+ * docs/design/disconnect-elsewhere.md says what happened there, and where it is written down. Here:
+ * libfabric, UCX.
  */
 #include <signal.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <ndx/tls.h>
@@ -145,22 +144,6 @@ void case_negotiated_proof_fails_with_a_wrong_key(struct check *c)
 
 /* ---- the channel ---- */
 
-/* A file of its own that only this user may read. */
-static bool key_file(char path[64], const char *line)
-{
-	ssize_t wrote = -1;
-	int fd;
-
-	(void)snprintf(path, 64, "/tmp/ndx-conformance-XXXXXX");
-	fd = mkstemp(path);
-	if (fd < 0)
-		return false;
-	if (fchmod(fd, S_IRUSR | S_IWUSR) == 0)
-		wrote = write(fd, line, strlen(line));
-	(void)close(fd);
-	return wrote == (ssize_t)strlen(line);
-}
-
 /* A session whose client has the keys of this file. */
 static enum ndx_status run_with(struct house *h, struct side *side, const char *keys,
                                 struct ndx_session **s)
@@ -215,8 +198,8 @@ void case_negotiated_session_over_tls(struct check *c)
 	tls.psk_file = keys;
 	if (house_open(&h, c, &same_plugin) && p &&
 	    check_that(c,
-	               key_file(keys, "case:000102030405060708090a0b0c0d0e0f\n") &&
-	                       key_file(others, "case:ff0102030405060708090a0b0c0d0e0f\n"),
+	               house_key_file(keys, "case:000102030405060708090a0b0c0d0e0f\n") &&
+	                       house_key_file(others, "case:ff0102030405060708090a0b0c0d0e0f\n"),
 	               "the files of the keys cannot be written")) {
 		h.tls = &tls;
 		if (house_serve(&h, "127.0.0.1:0")) {

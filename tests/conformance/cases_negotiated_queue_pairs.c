@@ -21,6 +21,7 @@ struct stage {
 	struct check *c;
 	struct pair *p[MOST];
 	uint32_t count;
+	uint32_t starts; /* with so many of them the session begins; the others are added */
 	uint32_t broken; /* index of the queue pair that the server breaks after stage info */
 	enum ndx_status refuses;
 	uint32_t closed; /* how often the server's callback was called */
@@ -31,6 +32,22 @@ struct stage {
 	struct ndx_session *session;
 };
 
+/* From this index on, the client takes another key for the server's queue pairs. */
+static uint32_t lies_from = UINT32_MAX;
+
+static enum ndx_status info(void *session, const struct ndx_exchange *x, const void *peer,
+                            size_t length, struct ndx_exchange_reply *reply)
+{
+	const enum ndx_status st = same_info(session, x, peer, length, reply);
+
+	if (st == NDX_OK && reply->completed && x->role == NDX_ROLE_CLIENT &&
+	    x->queue_pair >= lies_from && x->peer->mailbox_rkey != 0)
+		x->peer->mailbox_rkey ^= 0x5a5a00;
+	return st;
+}
+
+static const struct ndx_variant_ops ops = {.info = info, .ready = same_ready};
+static const struct ndx_plugin_variant crooked = {.name = "as-it-is", .help = "test", .ops = &ops};
 /* B is the server's. */
 static enum ndx_status on_open(void *arg, struct ndx_session *session,
                                struct ndx_session_resources *resources)
@@ -57,7 +74,22 @@ static enum ndx_status on_open_many(void *arg, struct ndx_session *session, uint
 		list[i].connector = s->p[i]->b.conn;
 		list[i].qp = s->p[i]->b.qp;
 	}
-	return count == s->count ? s->refuses : NDX_E_UNSUCCESSFUL;
+	return count == s->starts ? s->refuses : NDX_E_UNSUCCESSFUL;
+}
+
+static enum ndx_status on_add_many(void *arg, struct ndx_session *session, uint32_t first,
+                                   uint32_t count, struct ndx_session_queue_pair *list)
+{
+	struct stage *s = arg;
+
+	(void)session;
+	if (first + count != s->count)
+		return NDX_E_UNSUCCESSFUL;
+	for (uint32_t i = 0; i < count; i++) {
+		list[i].connector = s->p[first + i]->b.conn;
+		list[i].qp = s->p[first + i]->b.qp;
+	}
+	return NDX_OK;
 }
 
 static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage stage)
@@ -90,6 +122,7 @@ static bool serve(struct stage *s, uint32_t most, char address[32])
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .staged = on_staged, .closed = on_closed, .arg = s};
 	attr.open_many = on_open_many;
+	attr.add_many = on_add_many;
 	attr.max_queue_pairs = most;
 	if (!check_status(s->c, ndx_negotiation_server_create(&attr, &s->server), NDX_OK,
 	                  "a server"))
@@ -99,19 +132,34 @@ static bool serve(struct stage *s, uint32_t most, char address[32])
 	return true;
 }
 
-/* `count` pairs and a session that is not connected; the server takes `most` queue pairs. */
-static bool stage_open(struct stage *s, struct check *c, uint32_t count, uint32_t most)
+static void list_pairs(const struct stage *s, uint32_t first, uint32_t count,
+                       struct ndx_session_queue_pair list[MOST])
 {
+	memset(list, 0, MOST * sizeof(*list));
+	for (uint32_t i = 0; i < count; i++) {
+		list[i].connector = s->p[first + i]->a.conn;
+		list[i].qp = s->p[first + i]->a.qp;
+	}
+}
+
+/* `count` pairs and a session of `starts` of them that is not connected; the server takes `most`
+ * queue pairs. */
+static bool stage_open_some(struct stage *s, struct check *c, uint32_t count, uint32_t starts,
+                            uint32_t most)
+{
+	static struct ndx_plugin plugin;
 	struct ndx_session_queue_pair list[MOST];
 	char address[32];
 	const char *const servers[] = {address};
 	struct ndx_session_attr attr;
 	struct side_attr side;
 
+	plugin = same_plugin;
+	plugin.list = &crooked;
 	memset(s, 0, sizeof(*s));
-	memset(list, 0, sizeof(list));
 	s->c = c;
 	s->count = count;
+	s->starts = starts;
 	s->broken = count;
 	side_attr_init(&side);
 	side.receive_depth = 8;
@@ -119,7 +167,7 @@ static bool stage_open(struct stage *s, struct check *c, uint32_t count, uint32_
 	side.buffer = 4096;
 	if (!pairs_open(c, s->p, count, &side, NULL) ||
 	    !check_status(c, ndx_negotiation_create(&s->negotiation), NDX_OK, "a framework") ||
-	    !check_status(c, ndx_negotiation_register(s->negotiation, &same_plugin), NDX_OK,
+	    !check_status(c, ndx_negotiation_register(s->negotiation, &plugin), NDX_OK,
 	                  "register") ||
 	    !check_status(c,
 	                  ndx_negotiation_get_variant(s->negotiation, "same", "as-it-is", NULL, 0,
@@ -127,17 +175,20 @@ static bool stage_open(struct stage *s, struct check *c, uint32_t count, uint32_
 	                  NDX_OK, "get_variant") ||
 	    !serve(s, most, address))
 		return false;
-	for (uint32_t i = 0; i < count; i++) {
-		list[i].connector = s->p[i]->a.conn;
-		list[i].qp = s->p[i]->a.qp;
-	}
+	list_pairs(s, 0, starts, list);
 	ndx_session_attr_init(&attr);
 	attr.variant = s->variant;
 	attr.servers = servers;
 	attr.server_count = 1;
 	attr.queue_pairs = list;
-	attr.queue_pair_count = count;
+	attr.queue_pair_count = starts;
+	attr.max_history = 512;
 	return check_status(c, ndx_session_create(&attr, &s->session), NDX_OK, "a session");
+}
+
+static bool stage_open(struct stage *s, struct check *c, uint32_t count, uint32_t most)
+{
+	return stage_open_some(s, c, count, count, most);
 }
 
 static bool stage_up(struct stage *s, struct check *c, uint32_t count)
@@ -461,4 +512,89 @@ void case_negotiated_queue_pairs_interrupted_at_random(struct check *c)
 			interrupt(&s, 8000);
 		stage_down(&s);
 	}
+}
+
+/* The paths of these were proved, if the stack proves any. */
+static bool are_proved(const struct stage *s, uint32_t first)
+{
+	struct ndx_history_entry e[512];
+	size_t count = 512;
+	uint64_t seen = 0;
+
+	(void)ndx_session_get_history(s->session, e, &count, NULL);
+	for (size_t i = 0; i < count; i++)
+		if (e[i].kind == NDX_HISTORY_PROOF &&
+		    strstr(e[i].text, ": written 2 of 2, seen 2 of 2"))
+			seen |= UINT64_C(1)
+			        << strtoul(e[i].text + strlen("queue pair "), NULL, 10) % MOST;
+	return check_that(s->c,
+	                  seen == 0 || seen >> first == (UINT64_C(1) << (s->count - first)) - 1,
+	                  "proofs of the queue pairs %#llx", (unsigned long long)seen);
+}
+
+/* Some are added while the others live, and those whose connections have ended are removed. */
+void case_negotiated_queue_pairs_added_and_removed(struct check *c)
+{
+	enum { ALL = 8, FIRST = 4 };
+	struct ndx_session_queue_pair list[MOST];
+	uint32_t first = 0;
+	struct stage s;
+
+	if (!stage_open_some(&s, c, ALL, FIRST, ALL) ||
+	    !check_status(c, ndx_session_run(s.session), NDX_OK, "run"))
+		goto down;
+	list_pairs(&s, FIRST, ALL - FIRST, list);
+	if (!check_status(c, ndx_session_add_queue_pairs(s.session, list, ALL - FIRST, &first),
+	                  NDX_OK, "add_queue_pairs") ||
+	    !check_that(c, first == FIRST, "the first index is %u", first) ||
+	    !are_proved(&s, FIRST) || !agreements_differ(&s) || !all_pass(&s, ALL))
+		goto down;
+	for (uint32_t i = 1; i < ALL; i += FIRST) {
+		if (!pair_disconnect(s.p[i]))
+			goto down;
+		s.p[i] = s.p[0];
+		check_status(c, ndx_session_remove_queue_pairs(s.session, i, 1), NDX_OK,
+		             "remove_queue_pairs");
+	}
+	check_that(c, ndx_session_get_queue_pair_count(s.session) == ALL - 2,
+	           "the session has %u queue pairs", ndx_session_get_queue_pair_count(s.session));
+	memset(list, 0, sizeof(list)); /* of the plugin's own */
+	check_status(c, ndx_session_add_queue_pairs(s.session, list, 3, NULL), NDX_E_REMOTE_ERROR,
+	             "add_queue_pairs beyond the limit");
+	if (all_pass(&s, ALL))
+		check_status(c, ndx_session_execute(s.session, NDX_STAGE_DONE), NDX_OK, "done");
+down:
+	stage_down(&s);
+}
+
+/* The proof fails for one of those that are added; so none of them is. */
+void case_negotiated_queue_pairs_added_with_a_wrong_key(struct check *c)
+{
+	enum { ALL = 4, FIRST = 2 };
+	struct ndx_session_error e = {.size = sizeof(e)};
+	struct ndx_session_queue_pair list[MOST];
+	struct ndx_peer_description peer;
+	struct stage s;
+
+	if (!stage_open_some(&s, c, ALL, FIRST, ALL) ||
+	    !check_status(c, ndx_session_run(s.session), NDX_OK, "run") ||
+	    ndx_session_get_agreement(s.session, NULL, &peer, NULL) != NDX_OK)
+		goto down;
+	list_pairs(&s, FIRST, ALL - FIRST, list);
+	lies_from = FIRST + 1;
+	if (peer.kind != NDX_DESCRIPTION_VERBS_RC || peer.mailbox_rkey == 0)
+		check_skip(c, "ends of this stack have no key for the proof");
+	else if (check_status(c, ndx_session_add_queue_pairs(s.session, list, ALL - FIRST, NULL),
+	                      NDX_E_ACCESS_VIOLATION, "add_queue_pairs")) {
+		(void)ndx_session_get_add_error(s.session, &e);
+		check_that(c, e.stage == NDX_STAGE_VALIDATE && e.queue_pair == FIRST + 1,
+		           "stage %s, queue pair %u", ndx_stage_name(e.stage), e.queue_pair);
+		check_that(c, strstr(e.text, "client to server") && strstr(e.text, "key"),
+		           "the error is \"%s\"", e.text);
+		s.count = FIRST;
+		(void)all_pass(&s, ALL);
+	}
+	lies_from = UINT32_MAX;
+down:
+	stage_down(&s);
 }

@@ -39,7 +39,7 @@ void case_queue_limits_of_creation(struct check *c)
 	attr = attr_for(&p->a);
 	check_that(c,
 	           attr.receive_depth == 64 && attr.initiator_depth == 64 &&
-	                   attr.no_receive_timeout_ms == 4000 && attr.keepalive_ms == 0,
+	                   attr.no_receive_timeout_ms == 4000 && attr.keepalive_ms == 30000,
 	           "the defaults are others than documented");
 	attr.receive_depth = 1;
 	attr.initiator_depth = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which line of conformance-list.md is covered by what; checked at every start. */
+/* Which numbered promise of NetworkDirect is covered by what; checked at every start. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static void print_needs(FILE *out, uint64_t needs)
 
 void coverage_print(FILE *out)
 {
-	(void)fprintf(out, "# lines of conformance-list.md\n");
+	(void)fprintf(out, "# numbered promises of NetworkDirect, and what covers each\n");
 	for (unsigned line = 1; line <= LIST_LINES; line++) {
 		const char *note = note_of(line);
 

@@ -56,7 +56,8 @@ bool side_new_qp(struct side *s)
 	attr.max_receive_sge = s->attr.receive_sge;
 	attr.max_initiator_sge = s->attr.initiator_sge;
 	attr.inline_size = s->attr.inline_size;
-	attr.keepalive_ms = s->attr.keepalive_ms;
+	if (s->attr.keepalive_ms)
+		attr.keepalive_ms = s->attr.keepalive_ms;
 	if (s->attr.no_receive_timeout_ms)
 		attr.no_receive_timeout_ms = s->attr.no_receive_timeout_ms;
 	return check_status(s->c, ndx_qp_create(s->adapter, &attr, &s->qp), NDX_OK, "qp_create");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <netinet/in.h>
@@ -51,6 +53,8 @@ bool house_serve(struct house *h, const char *address)
 	attr.variant_count = 1;
 	attr.tls = h->tls;
 	attr.events = (struct ndx_negotiation_server_events){.open = on_open, .arg = h};
+	if (h->tune != NULL)
+		h->tune(&attr);
 	if (!check_status(h->c, ndx_negotiation_server_create(&attr, &h->server), NDX_OK,
 	                  "a server"))
 		return false;
@@ -104,6 +108,34 @@ void house_close(struct house *h)
 	if (h->negotiation)
 		check_status(h->c, ndx_negotiation_close(h->negotiation), NDX_OK,
 		             "close the framework");
+}
+
+bool house_await(const struct house *h, uint32_t alive)
+{
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
+
+	for (int ms = 0; ms < WAIT_MS; ms++) {
+		if (ndx_negotiation_server_get_stats(h->server, &stats) == NDX_OK &&
+		    stats.alive == alive)
+			return true;
+		(void)poll(NULL, 0, 1);
+	}
+	return check_that(h->c, false, "the server has %u sessions, not %u", stats.alive, alive);
+}
+
+bool house_key_file(char path[HOUSE_PATH], const char *line)
+{
+	ssize_t wrote = -1;
+	int fd;
+
+	(void)snprintf(path, HOUSE_PATH, "/tmp/ndx-conformance-XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return false;
+	if (fchmod(fd, S_IRUSR | S_IWUSR) == 0)
+		wrote = write(fd, line, strlen(line));
+	(void)close(fd);
+	return wrote == (ssize_t)strlen(line);
 }
 
 int house_reserve(char address[32])

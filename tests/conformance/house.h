@@ -21,6 +21,7 @@ struct house {
 	uint32_t count;                  /* atomic */
 	const struct ndx_tls_attr *tls;  /* of the server; NULL: plaintext */
 	uint32_t held; /* atomic: sessions wait before they get a side, or are refused */
+	void (*tune)(struct ndx_negotiation_server_attr *attr); /* may, before the server begins */
 };
 
 /* A framework with this plugin and its variant "as-it-is". */
@@ -37,6 +38,13 @@ bool house_session(const struct house *h, const struct side *side, struct ndx_se
 /* The server ends, and the sides are no longer the house's. */
 void house_stop(struct house *h);
 void house_close(struct house *h);
+
+/* Wait until the server has so many sessions. */
+bool house_await(const struct house *h, uint32_t alive);
+
+/* A file of pre-shared keys that only this user may read. */
+#define HOUSE_PATH 64
+bool house_key_file(char path[HOUSE_PATH], const char *line);
 
 /* A port that stays ours, without a listener; -1: none. */
 int house_reserve(char address[32]);

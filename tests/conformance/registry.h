@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All cases, in the order of cases.def, and what of conformance-list.md they cover. */
+/* All cases, in the order of cases.def, and which numbered promises they cover. */
 #ifndef REGISTRY_H
 #define REGISTRY_H
 
@@ -11,7 +11,7 @@
 struct check;
 
 enum {
-	LIST_LINES = 77, /* of conformance-list.md */
+	LIST_LINES = 77, /* numbered promises */
 
 	/* struct conf_case.flags */
 	CASE_SLOW = 1 << 0,      /* waits for time-outs: seconds, or many connections */
@@ -20,7 +20,7 @@ enum {
 
 struct conf_case {
 	const char *name;  /* "group.promise" */
-	const char *lines; /* of conformance-list.md, "65 66"; "" if the promise is only ND's */
+	const char *lines; /* numbers of promises, "65 66"; "" if the promise is only ND's */
 	uint64_t needs;    /* capabilities, OR of enum ndx_capability */
 	unsigned flags;
 	void (*run)(struct check *c);

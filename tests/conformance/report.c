@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "report.h"
+#include "sample_json.h"
+#include "sample_stop.h"
 
 bool report_begin(struct report *r, FILE *tap, size_t planned)
 {
@@ -16,7 +18,16 @@ bool report_begin(struct report *r, FILE *tap, size_t planned)
 	if (!r->verdicts)
 		return false;
 	(void)fprintf(tap, "TAP version 13\n1..%zu\n", planned);
+	sample_progress_begin(&r->progress, "ndx-conformance", "cases", planned > 0 ? planned : 1,
+	                      true);
 	return true;
+}
+
+void report_alive(struct report *r)
+{
+	sample_stop_lock(); /* a signal prints the summary so far on another thread */
+	sample_progress_show(&r->progress, r->count);
+	sample_stop_unlock();
 }
 
 void report_note(struct report *r, const char *fmt, ...)
@@ -28,6 +39,7 @@ void report_note(struct report *r, const char *fmt, ...)
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
+	sample_progress_wipe(&r->progress);
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		(void)fprintf(r->tap, "# %s\n", line);
 }
@@ -57,7 +69,7 @@ static void print_failure(struct report *r, const struct verdict *v)
 	            v->failed_runs, v->runs, v->which->name, v->seed);
 }
 
-void report_case(struct report *r, const struct verdict *v)
+static void tell_case(struct report *r, const struct verdict *v)
 {
 	r->verdicts[r->count++] = *v;
 	switch (v->outcome) {
@@ -81,6 +93,16 @@ void report_case(struct report *r, const struct verdict *v)
 	}
 }
 
+void report_case(struct report *r, const struct verdict *v)
+{
+	sample_stop_lock(); /* a signal prints the summary so far on another thread */
+	sample_progress_wipe(&r->progress);
+	tell_case(r, v);
+	(void)fflush(r->tap);
+	sample_progress_show(&r->progress, r->count);
+	sample_stop_unlock();
+}
+
 void report_summary(struct report *r)
 {
 	if (r->totals.sends_ok || r->totals.received || r->totals.missing)
@@ -90,74 +112,56 @@ void report_summary(struct report *r)
 	            r->skipped, r->deviated);
 }
 
-static void print_json_string(FILE *out, const char *text)
+static json_t *hexadecimal(uint64_t number)
 {
-	(void)fputc('"', out);
-	for (; *text != '\0'; text++) {
-		if (*text == '"' || *text == '\\')
-			(void)fprintf(out, "\\%c", *text);
-		else if ((unsigned char)*text < 0x20)
-			(void)fprintf(out, "\\u%04x", (unsigned char)*text);
-		else
-			(void)fputc(*text, out);
-	}
-	(void)fputc('"', out);
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "0x%" PRIx64, number);
+	return json_string(text);
 }
 
-static void print_json_lines(FILE *out, const struct conf_case *which)
-{
-	const char *comma = "";
-
-	(void)fprintf(out, ", \"lines\": [");
-	for (unsigned line = 1; line <= LIST_LINES; line++) {
-		if (!conf_case_covers(which, line))
-			continue;
-		(void)fprintf(out, "%s%u", comma, line);
-		comma = ", ";
-	}
-	(void)fputc(']', out);
-}
-
-static void print_json_verdict(FILE *out, const struct verdict *v)
+static json_t *verdict_json(const struct verdict *v)
 {
 	static const char *const names[] = {"passed", "failed", "skipped"};
-	bool deviates = v->outcome == OUTCOME_FAILED && v->deviation;
+	const bool deviates = v->outcome == OUTCOME_FAILED && v->deviation;
+	json_t *one = json_object();
+	json_t *lines = json_array();
 
-	(void)fprintf(out, "    {\"case\": \"%s\"", v->which->name);
-	print_json_lines(out, v->which);
-	(void)fprintf(out, ", \"result\": \"%s\", \"reason\": ",
-	              deviates ? "deviation" : names[v->outcome]);
-	print_json_string(out, v->reason);
-	(void)fprintf(out, ", \"seconds\": %.6f, \"seed\": \"0x%" PRIx64 "\"", v->seconds, v->seed);
-	(void)fprintf(out, ", \"runs\": %u, \"failed_runs\": %u}", v->runs, v->failed_runs);
+	for (unsigned line = 1; line <= LIST_LINES; line++) {
+		if (conf_case_covers(v->which, line))
+			json_array_append_new(lines, json_integer(line));
+	}
+	json_object_set_new(one, "case", json_string(v->which->name));
+	json_object_set_new(one, "lines", lines);
+	json_object_set_new(one, "result", json_string(deviates ? "deviation" : names[v->outcome]));
+	json_object_set_new(one, "reason", sample_json_text(v->reason));
+	json_object_set_new(one, "seconds", json_real(v->seconds));
+	json_object_set_new(one, "seed", hexadecimal(v->seed));
+	json_object_set_new(one, "runs", json_integer(v->runs));
+	json_object_set_new(one, "failed_runs", json_integer(v->failed_runs));
+	return one;
 }
 
-bool report_json(const struct report *r, const char *path, const char *const uris[2])
+json_t *report_json(const struct report *r, const char *const uris[2])
 {
-	FILE *out = fopen(path, "we");
-	bool written;
+	json_t *root = json_object();
+	json_t *cases = json_array();
 
-	if (!out)
-		return false;
-	(void)fprintf(out, "{\n  \"adapters\": [");
-	print_json_string(out, uris[0]);
-	(void)fprintf(out, ", ");
-	print_json_string(out, uris[1]);
-	(void)fprintf(out, "],\n  \"cases\": [\n");
-	for (size_t i = 0; i < r->count; i++) {
-		print_json_verdict(out, &r->verdicts[i]);
-		(void)fprintf(out, "%s\n", i + 1 < r->count ? "," : "");
-	}
-	(void)fprintf(
-		out,
-		"  ],\n  \"passed\": %u, \"failed\": %u, \"skipped\": %u, \"deviations\": %u,\n",
-		r->passed, r->failed, r->skipped, r->deviated);
-	(void)fprintf(out,
-	              "  \"sends_ok\": %" PRIu64 ", \"received\": %" PRIu64
-	              ", \"missing\": %" PRIu64 "\n}\n",
-	              r->totals.sends_ok, r->totals.received, r->totals.missing);
-	written = !ferror(out);
-	return fclose(out) == 0 && written;
+	for (size_t i = 0; i < r->count; i++)
+		json_array_append_new(cases, verdict_json(&r->verdicts[i]));
+	json_object_set_new(
+		root, "adapters",
+		json_pack("[o, o]", sample_json_text(uris[0]), sample_json_text(uris[1])));
+	json_object_set_new(root, "planned", json_integer((json_int_t)r->planned));
+	json_object_set_new(root, "cases", cases);
+	json_object_set_new(root, "passed", json_integer(r->passed));
+	json_object_set_new(root, "failed", json_integer(r->failed));
+	json_object_set_new(root, "skipped", json_integer(r->skipped));
+	json_object_set_new(root, "deviations", json_integer(r->deviated));
+	json_object_set_new(root, "sends_ok", json_integer((json_int_t)r->totals.sends_ok));
+	json_object_set_new(root, "received", json_integer((json_int_t)r->totals.received));
+	json_object_set_new(root, "missing", json_integer((json_int_t)r->totals.missing));
+	return root;
 }
 
 void report_end(struct report *r)

@@ -3,6 +3,7 @@
 #ifndef REPORT_H
 #define REPORT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 
 #include "check.h"
 #include "registry.h"
+#include "sample_progress.h"
 
 /* One case, all its runs together. */
 struct verdict {
@@ -34,16 +36,19 @@ struct report {
 	unsigned skipped;
 	unsigned deviated;
 	struct totals totals;
+	struct sample_progress progress;
 };
 
 /* False if there is no memory. */
 bool report_begin(struct report *r, FILE *tap, size_t planned);
 void report_case(struct report *r, const struct verdict *verdict);
+/* A case goes on: at a terminal, show how long the rest of a long run takes. */
+void report_alive(struct report *r);
 /* A line of diagnosis; each line of the text gets its '#'. */
 __attribute__((format(printf, 2, 3))) void report_note(struct report *r, const char *fmt, ...);
 void report_summary(struct report *r);
-/* False if the file cannot be written. */
-bool report_json(const struct report *r, const char *path, const char *const uris[2]);
+/* What report_case() has told so far, as JSON. */
+json_t *report_json(const struct report *r, const char *const uris[2]);
 void report_end(struct report *r);
 
 #endif

@@ -127,6 +127,19 @@ static bool describes_otherwise(const struct world *world, const struct conf_cas
 	return true;
 }
 
+/* Two stacks that connect to each other do so without shared receive queues. */
+static bool shares_otherwise(const struct world *world, const struct conf_case *one,
+                             struct verdict *v)
+{
+	if ((one->needs & NDX_CAP_SRQ) == 0 ||
+	    strcmp(world->places[0].info.provider, world->places[1].info.provider) == 0)
+		return false;
+	v->outcome = OUTCOME_SKIPPED;
+	(void)snprintf(v->reason, sizeof(v->reason),
+	               "the sides are on two stacks, which share no receives with each other");
+	return true;
+}
+
 static bool lacks_capability(const struct world *world, const struct conf_case *one,
                              struct verdict *v)
 {
@@ -189,7 +202,8 @@ static void run_case(const struct options *o, const struct conf_case *one, struc
 	v.deviation = deviation_find(world->places[0].info.uri, one->name);
 	if (!v.deviation)
 		v.deviation = deviation_find(world->places[1].info.uri, one->name);
-	if (lacks_capability(world, one, &v) || describes_otherwise(world, one, &v)) {
+	if (lacks_capability(world, one, &v) || describes_otherwise(world, one, &v) ||
+	    shares_otherwise(world, one, &v)) {
 		report_case(dog->report, &v);
 		return;
 	}
@@ -204,6 +218,7 @@ static void run_case(const struct options *o, const struct conf_case *one, struc
 			progress += PROGRESS_MS;
 			report_note(dog->report, "%s: %u of %u", one->name, i + 1, repeats);
 		}
+		report_alive(dog->report);
 	}
 	v.seconds = (double)(now_ms() - start) / 1000;
 	if (v.failed_runs)

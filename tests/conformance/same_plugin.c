@@ -45,6 +45,6 @@ const struct ndx_plugin same_plugin = {.abi = NDX_PLUGIN_ABI,
                                        .name = "same",
                                        .version = "1",
                                        .vendor = "test",
-                                       .flags = NDX_PLUGIN_MANY,
+                                       .flags = NDX_PLUGIN_MANY | NDX_PLUGIN_ADDS,
                                        .list = &variant,
                                        .count = 1};

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <arpa/inet.h>
 
+#include "sample_json.h"
 #include "world.h"
 
 static bool place_open(struct place *place, const char *uri)
@@ -13,8 +14,12 @@ static bool place_open(struct place *place, const char *uri)
 	place->uri = uri;
 	status = ndx_adapter_open(uri, &place->adapter);
 	if (status != NDX_OK) {
-		(void)fprintf(stderr, "cannot open adapter '%s': %s: %s\n", uri,
-		              ndx_status_name(status), ndx_last_error());
+		char text[512];
+
+		(void)snprintf(text, sizeof(text), "cannot open adapter '%s': %s: %s", uri,
+		               ndx_status_name(status), ndx_last_error());
+		(void)fprintf(stderr, "ndx-conformance: %s\n", text);
+		sample_json_error(text);
 		return false;
 	}
 	place->info.size = sizeof(place->info);

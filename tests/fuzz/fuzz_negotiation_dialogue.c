@@ -118,7 +118,7 @@ static const struct ndx_plugin table = {.name = "fuzz"};
 /* A frame as the parser would pass it on: its fields are in range, its payload is anything. */
 static void receive_frame(struct dialogue *x)
 {
-	struct frame f = {.type = (enum frame_type)(1 + take_byte() % 9u),
+	struct frame f = {.type = (enum frame_type)(1 + take_byte() % 12u),
 	                  .stage = x->view.stage,
 	                  .round = x->peer_round};
 	const uint8_t odd = take_byte();

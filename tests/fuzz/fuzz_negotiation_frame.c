@@ -12,7 +12,7 @@ static void same_again(const struct frame *f, const uint8_t *data)
 
 	frame_write_header(header, f);
 	FUZZ_HOLDS(memcmp(header, data, sizeof(header)) == 0);
-	FUZZ_HOLDS(f->numbered ? f->queue_pair < FRAME_QUEUE_PAIRS_MAX : f->queue_pair == 0);
+	FUZZ_HOLDS(f->numbered ? f->queue_pair < FRAME_INDICES : f->queue_pair == 0);
 }
 
 static void hello(const struct frame *f)
@@ -76,6 +76,53 @@ static void proof(const struct frame *f)
 	FUZZ_HOLDS(memcmp(again, f->payload, f->length) == 0);
 }
 
+static void are_indices(uint32_t first, uint32_t count)
+{
+	FUZZ_HOLDS(count > 0 && count <= FRAME_QUEUE_PAIRS_MAX && first <= FRAME_INDICES - count);
+}
+
+static void add(const struct frame *f)
+{
+	uint8_t again[FRAME_ADD_SIZE];
+	struct frame_add add;
+	const char *why = NULL;
+
+	if (!frame_parse_add(f, &add, &why))
+		return;
+	are_indices(add.first, add.count);
+	FUZZ_HOLDS(add.batch > 0);
+	FUZZ_HOLDS(frame_write_add(again, &add) == f->length);
+	FUZZ_HOLDS(memcmp(again, f->payload, f->length) == 0);
+}
+
+static void abandon(const struct frame *f)
+{
+	uint8_t again[FRAME_ABANDON_SIZE_MAX];
+	struct frame_abandon abandon;
+	const char *why = NULL;
+
+	if (!frame_parse_abandon(f, &abandon, &why))
+		return;
+	FUZZ_HOLDS(abandon.batch > 0);
+	FUZZ_HOLDS(abandon.queue_pair < FRAME_INDICES || abandon.queue_pair == UINT32_MAX);
+	FUZZ_HOLDS(strlen(abandon.error.text) <= FRAME_ERROR_TEXT);
+	FUZZ_HOLDS(frame_write_abandon(again, &abandon) <= f->length);
+	FUZZ_HOLDS(memcmp(again, f->payload, 8) == 0);
+}
+
+static void remove_some(const struct frame *f)
+{
+	uint8_t again[FRAME_REMOVE_SIZE];
+	struct frame_remove remove;
+	const char *why = NULL;
+
+	if (!frame_parse_remove(f, &remove, &why))
+		return;
+	are_indices(remove.first, remove.count);
+	FUZZ_HOLDS(frame_write_remove(again, &remove) == f->length);
+	FUZZ_HOLDS(memcmp(again, f->payload, f->length) == 0);
+}
+
 static void payloads(const struct frame *f)
 {
 	FUZZ_HOLDS(frame_type_name(f->type)[0] != '\0' && frame_stage_name(f->stage)[0] != '\0');
@@ -84,6 +131,9 @@ static void payloads(const struct frame *f)
 	welcome(f);
 	validate(f);
 	proof(f);
+	add(f);
+	abandon(f);
+	remove_some(f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

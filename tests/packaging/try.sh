@@ -150,6 +150,9 @@ all)
 	grep ' usable$' "$work/said"
 	demo 'ofi:tcp?iface=lo'
 	say ndx-negotiate both 127.0.0.1:0 --adapter loop --variant example/three-round
+	say cp -R /usr/share/doc/ndx/examples "$work/examples"
+	say make -C "$work/examples" CC=gcc CFLAGS='-Wall -Wextra -Werror'
+	say "$work/examples/cookbook-token" 'ofi:tcp?iface=lo'
 	say python3 -m ndx info
 	grep '^loop .* usable$' "$work/said"
 	say python3 /srv/try/module.py

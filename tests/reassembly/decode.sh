@@ -116,8 +116,17 @@ echo 'no capture' >"$tmp/text"
 refused 1 "$tmp/text"
 head -c 5000 "$file" >"$tmp/cut.pcap"
 refused 1 --summary "$tmp/cut.pcap"
+grep -q "cut.pcap: " "$tmp/err" || {
+	echo 'the cut file is not named'
+	bad=1
+}
 grep -q '^packets [1-9]' "$tmp/out" || {
 	echo 'what a cut file holds is lost'
+	bad=1
+}
+refused 1 -i nosuchif
+grep -q '^ndx-decode: nosuchif: ' "$tmp/err" || {
+	echo 'an interface that is not there is not named'
 	bad=1
 }
 exit $bad

@@ -38,13 +38,30 @@ static void put_le32(uint8_t *p, uint32_t v)
 		p[i] = (uint8_t)(v >> 8 * i);
 }
 
-uint32_t synth_crc32(uint32_t polynomial, uint32_t crc, const uint8_t *bytes, size_t length)
+/* The table of a polynomial, kept from the last call: one polynomial is asked for many times. */
+static const uint32_t *crc_table(uint32_t polynomial)
 {
-	for (size_t i = 0; i < length; i++) {
-		crc ^= bytes[i];
+	static uint32_t table[256], made_for;
+
+	if (polynomial == made_for)
+		return table;
+	for (uint32_t byte = 0; byte < 256; byte++) {
+		uint32_t crc = byte;
+
 		for (int bit = 0; bit < 8; bit++)
 			crc = crc >> 1 ^ ((crc & 1) != 0 ? polynomial : 0);
+		table[byte] = crc;
 	}
+	made_for = polynomial;
+	return table;
+}
+
+uint32_t synth_crc32(uint32_t polynomial, uint32_t crc, const uint8_t *bytes, size_t length)
+{
+	const uint32_t *table = crc_table(polynomial);
+
+	for (size_t i = 0; i < length; i++)
+		crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
 	return crc;
 }
 

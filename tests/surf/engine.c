@@ -214,6 +214,41 @@ static void error(void *state)
 	(void)ndx_receiver_stop(e->receiver);
 }
 
+bool engine_fits(struct ndx_adapter *adapter)
+{
+	struct ndx_adapter_info info = {.size = sizeof(info)};
+	struct ndx_peer_description own = {.kind = NDX_DESCRIPTION_VERBS_RC};
+	struct ndx_connector *connector = NULL;
+	struct ndx_qp_attr attr;
+	struct ndx_qp *qp = NULL;
+	struct ndx_cq *cq = NULL;
+	enum ndx_status st = ndx_adapter_query(adapter, &info);
+
+	if (st == NDX_OK)
+		st = ndx_cq_create_depth(adapter, 4, &cq);
+	ndx_qp_attr_init(&attr);
+	attr.receive_cq = attr.initiator_cq = cq;
+	if (st == NDX_OK)
+		st = ndx_qp_create(adapter, &attr, &qp);
+	if (st == NDX_OK)
+		st = ndx_connector_create(adapter, NULL, &connector);
+	if (st == NDX_OK)
+		st = ndx_connector_describe(connector, qp, NDX_ROLE_SERVER, 1, 1, &own);
+	if (st != NDX_OK)
+		(void)fprintf(stderr, "%s: %s: %s\n", info.uri, ndx_status_name(st),
+		              ndx_last_error());
+	else if (own.kind != NDX_DESCRIPTION_VERBS_RC)
+		(void)fprintf(
+			stderr,
+			"%s: its queue pairs are not connected by their numbers, as a host of "
+			"this FPGA does it; take an adapter of provider verbs\n",
+			info.uri);
+	ndx_connector_close(connector);
+	ndx_qp_close(qp);
+	ndx_cq_close(cq);
+	return st == NDX_OK && own.kind == NDX_DESCRIPTION_VERBS_RC;
+}
+
 void engine_init(struct engine *e)
 {
 	e->ops = (struct surf_fpga_engine){.state = e,

@@ -42,6 +42,9 @@ struct engine {
 	atomic_bool stop;
 };
 
+/* Whether the adapter's queue pairs are connected by their numbers; explained on stderr if not. */
+bool engine_fits(struct ndx_adapter *adapter);
+
 /* Fills in `ops`, for the FPGA. */
 void engine_init(struct engine *e);
 

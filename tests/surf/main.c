@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "sample_frames.h"
 #include "sample_options.h"
+#include "sample_stop.h"
 #include "sample_report.h"
 #include "serve.h"
 
@@ -31,7 +32,7 @@ static const char details[] =
 	"  mute    neither carried out nor answered\n"
 	"  wedge   the same, and nothing more is until a soft reset\n\n"
 	"Exit status: 0 every host got all frames and nothing is left, 1 not so, 2 command line,\n"
-	"3 the adapter could not be opened.";
+	"3 the adapter could not be opened, or connects no queue pairs by their numbers.";
 
 struct options {
 	const char *adapter;
@@ -143,6 +144,10 @@ static int start(const struct options *o, struct engine *e, enum surf_fault faul
 
 	if (rc != SAMPLE_EXIT_OK)
 		return rc;
+	if (!engine_fits(e->adapter)) {
+		ndx_adapter_close(e->adapter);
+		return SAMPLE_EXIT_NO_ADAPTER;
+	}
 	stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sample_on_stop(ask_stop);
 	engine_init(e);

@@ -14,10 +14,16 @@
 #include "drive.h"
 #include "model.h"
 #include "nursery.h"
+#include "sample_json.h"
 #include "sample_options.h"
+#include "sample_progress.h"
+#include "sample_stop.h"
 #include "setup.h"
 
-enum { BYSTANDER_S = 100, HANG_S = 60, PROGRESS_EVERY = 1000, LINGER_MS = 50 };
+#define WHO "ndx-torture"
+
+enum { BYSTANDER_S = 100, HANG_S = 60, LINGER_MS = 50 };
+enum { FIRST_PROGRESS = 10, PROGRESS_EVERY = 1000 }; /* rounds */
 
 struct options {
 	const char *uris[SIDES];
@@ -27,9 +33,12 @@ struct options {
 	bool deaths;
 	bool callbacks;
 	const char *other_adapter;
+	const char *json;
+	bool quiet;
 };
 
 struct counts {
+	uint64_t rounds;
 	uint64_t connections;
 	uint64_t requests;
 	uint64_t messages;
@@ -38,6 +47,7 @@ struct counts {
 	uint64_t killed;
 	uint64_t forked;
 	uint64_t known_after; /* ns: the longest */
+	uint64_t longest;     /* ns: of a round */
 };
 
 struct run {
@@ -50,6 +60,9 @@ struct run {
 	struct mailbox mail;
 	struct nursery nursery;
 	struct counts counts;
+	struct counts told; /* those of whole rounds; behind the lock of sample_stop */
+	uint64_t began;
+	FILE *json; /* NULL: none, or it was written */
 	pthread_t watchdog;
 	uint64_t deadline; /* atomic; 0: nothing to watch, 1: end */
 };
@@ -97,7 +110,8 @@ static void live(void *arg)
 
 	if (ndx_port_create(&run->mail.port) != NDX_OK)
 		fail(round, NULL, "no port in the peer's process");
-	place_open(&place, run->options.uris[side]);
+	if (!place_open(&place, run->options.uris[side]))
+		fail(round, NULL, "no adapter in the peer's process");
 	setup_side(round, side, &place, &run->mail);
 	wait_listening(round);
 	connect_all(round);
@@ -229,7 +243,9 @@ static void run_round(struct run *run, uint64_t number)
 		return;
 	round->number = number;
 	plan_make(&round->plan, seed_of(&run->options, number), &run->means);
+	sample_stop_lock(); /* a signal prints how to repeat the round */
 	begin_trace(run, number);
+	sample_stop_unlock();
 	memory = stock_take(&run->stock, round, setup_memory(&round->plan));
 	setup_round(round, memory);
 	round->other_adapter = run->other_adapter.adapter;
@@ -268,43 +284,102 @@ static void *watch(void *arg)
 	return NULL;
 }
 
+/* ---- results ---- */
+
+static void print_results(const struct run *run, unsigned failures)
+{
+	const struct counts *c = &run->told;
+	const double seconds = (double)(now_ns() - run->began) / 1e9;
+
+	(void)printf("# %llu connections, %llu requests, %llu messages, %llu aborted ends, "
+	             "%llu peer processes, %llu of them killed, stopped or gone, %llu forked\n",
+	             (unsigned long long)c->connections, (unsigned long long)c->requests,
+	             (unsigned long long)c->messages, (unsigned long long)c->aborted,
+	             (unsigned long long)c->processes, (unsigned long long)c->killed,
+	             (unsigned long long)c->forked);
+	if (c->known_after > 0)
+		(void)printf("# the last survivor knew of a death after %.1f ms\n",
+		             (double)c->known_after / 1e6);
+	(void)printf("%llu rounds, %u failures, %.1f s, %.2f ms a round, the longest %.0f ms\n",
+	             (unsigned long long)c->rounds, failures, seconds,
+	             c->rounds > 0 ? 1e3 * seconds / (double)c->rounds : 0.0,
+	             (double)c->longest / 1e6);
+	(void)fflush(stdout);
+}
+
+static json_t *results_json(const struct run *run, unsigned failures)
+{
+	const struct counts *c = &run->told;
+
+	return json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:i, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "adapter",
+		run->options.uris[0], "adapter2", run->options.uris[1], "repeat",
+		run->round->trace.repeat, "rounds_wanted", (json_int_t)run->options.rounds,
+		"rounds", (json_int_t)c->rounds, "failures", (int)failures, "seconds",
+		(double)(now_ns() - run->began) / 1e9, "connections", (json_int_t)c->connections,
+		"requests", (json_int_t)c->requests, "messages", (json_int_t)c->messages, "aborted",
+		(json_int_t)c->aborted, "processes", (json_int_t)c->processes, "killed",
+		(json_int_t)c->killed, "forked", (json_int_t)c->forked);
+}
+
+/* Locked. Returns the exit status. */
+static int tell_results(struct run *run, unsigned failures, int rc)
+{
+	FILE *const out = run->json;
+
+	run->json = NULL;
+	print_results(run, failures);
+	return sample_json_end(WHO, out, out != NULL ? results_json(run, failures) : NULL, rc);
+}
+
+/* A signal came. */
+static void tell_so_far(void *arg)
+{
+	struct run *run = arg;
+
+	(void)printf("# ended by a signal in round %llu of %llu, which begins again with: %s\n",
+	             (unsigned long long)run->told.rounds + 1,
+	             (unsigned long long)run->options.rounds, run->round->trace.repeat);
+	sample_json_error("ended by a signal");
+	(void)tell_results(run, 0, SAMPLE_EXIT_OK);
+}
+
+static void tell_failure(void *arg)
+{
+	sample_stop_lock();
+	sample_json_error("a round failed");
+	(void)tell_results(arg, 1, SAMPLE_EXIT_FAILED);
+}
+
 static void run_all(struct run *run)
 {
 	const struct options *o = &run->options;
-	uint64_t began = now_ns();
-	uint64_t longest = 0;
-	double seconds;
+	struct sample_progress progress;
 
+	sample_progress_begin(&progress, WHO, "rounds", o->rounds > 0 ? o->rounds : 1, !o->quiet);
 	for (uint64_t i = 0; i < o->rounds; i++) {
 		uint64_t start = now_ns();
 
 		__atomic_store_n(&run->deadline, start + HANG_S * UINT64_C(1000000000),
 		                 __ATOMIC_RELEASE);
 		run_round(run, i);
-		if (now_ns() - start > longest)
-			longest = now_ns() - start;
-		if ((i + 1) % PROGRESS_EVERY == 0)
+		if (now_ns() - start > run->counts.longest)
+			run->counts.longest = now_ns() - start;
+		run->counts.rounds = i + 1;
+		sample_stop_lock();
+		run->told = run->counts;
+		sample_stop_unlock();
+		if (i + 1 == FIRST_PROGRESS || (i + 1) % PROGRESS_EVERY == 0) {
+			sample_progress_wipe(&progress);
 			(void)printf("# %llu rounds\n", (unsigned long long)i + 1);
+		}
 		(void)fflush(stdout);
+		sample_progress_show(&progress, i + 1);
 	}
+	sample_progress_wipe(&progress);
 	__atomic_store_n(&run->deadline, 1, __ATOMIC_RELEASE);
 	(void)poll(NULL, 0, LINGER_MS); /* for a write to memory that comes late */
 	stock_watch(&run->stock, run->round);
-	seconds = (double)(now_ns() - began) / 1e9;
-	(void)printf(
-		"# %llu connections, %llu requests, %llu messages, %llu aborted ends, "
-		"%llu peer processes, %llu of them killed, stopped or gone, %llu forked\n",
-		(unsigned long long)run->counts.connections,
-		(unsigned long long)run->counts.requests, (unsigned long long)run->counts.messages,
-		(unsigned long long)run->counts.aborted, (unsigned long long)run->counts.processes,
-		(unsigned long long)run->counts.killed, (unsigned long long)run->counts.forked);
-	if (run->counts.known_after > 0)
-		(void)printf("# the last survivor knew of a death after %.1f ms\n",
-		             (double)run->counts.known_after / 1e6);
-	(void)printf("%llu rounds, 0 failures, %.1f s, %.2f ms a round, the longest %.0f ms\n",
-	             (unsigned long long)o->rounds, seconds,
-	             o->rounds > 0 ? 1e3 * seconds / (double)o->rounds : 0.0,
-	             (double)longest / 1e6);
 }
 
 /* ---- the program ---- */
@@ -315,8 +390,18 @@ static const char about[] =
 	"without it.";
 
 static const char details[] =
+	"SIGINT and SIGTERM print the summary so far, and the JSON, and end the program (130 and\n"
+	"143 for a shell).\n\n"
 	"Exit status: 0 no round failed, 1 a round failed, which is described with the\n"
-	"command that repeats it, 2 command line, or no memory or process.";
+	"command that repeats it, or no memory or process, 2 command line, 3 an adapter could\n"
+	"not be opened.";
+
+static const char examples[] = "A thousand rounds in one process, about 10 s\n"
+			       "  ndx-torture loop\n"
+			       "Ten thousand over TCP in which one side dies each time\n"
+			       "  ndx-torture 'ofi:tcp?iface=lo' --kill --rounds 10k\n"
+			       "A round that failed again, with all operations\n"
+			       "  ndx-torture loop --seed 4711 --rounds 1 --replay";
 
 static bool parse(struct options *o, int argc, char **argv, int *code)
 {
@@ -336,12 +421,15 @@ static bool parse(struct options *o, int argc, char **argv, int *code)
 		{"--replay", NULL,
 	         "every round has the seed S itself; prints the operations as they happen",
 	         .flag = &o->replay},
+		SAMPLE_ROW_JSON(o->json),
+		SAMPLE_ROW_QUIET(o->quiet),
 	};
 	const struct sample_program program = {
-		.name = "ndx-torture",
+		.name = WHO,
 		.synopsis = "URI [URI2] [options]",
 		.about = about,
 		.details = details,
+		.examples = examples,
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.max_operands = 2,
@@ -377,7 +465,7 @@ static bool map(struct run *run)
 /*
  * Software RoCE executes a bind again when a send before it is tried again, and fails at it: the
  * queue pair breaks. Behind a fence it may forget to go on: nothing that was posted ever ends,
- * though no side did anything wrong (docs/providers.md).
+ * though no side did anything wrong (docs/verbs.md).
  */
 static bool is_sound(const struct ndx_adapter_info *info)
 {
@@ -398,7 +486,8 @@ static void find_means(struct run *run)
 	run->means.deaths = run->options.deaths;
 	run->means.callbacks = run->options.callbacks;
 	run->means.other_adapter = run->other_adapter.adapter != NULL;
-	run->means.srq = (both & NDX_CAP_SRQ) != 0;
+	/* two stacks that connect to each other do so without shared receive queues */
+	run->means.srq = (both & NDX_CAP_SRQ) != 0 && strcmp(a->provider, b->provider) == 0;
 	run->means.fences = is_sound(a) && is_sound(b);
 	run->means.windows = (both & NDX_CAP_MEMORY_WINDOW) != 0 && is_sound(a) && is_sound(b);
 	run->means.inline_size = a->max_inline_data_size < b->max_inline_data_size
@@ -411,8 +500,72 @@ static void find_means(struct run *run)
 /* The program that a forked process became: it has nothing to do with anything. */
 static int bystand(void)
 {
+	(void)signal(SIGINT, SIG_DFL); /* the peers' processes ignore them */
+	(void)signal(SIGTERM, SIG_DFL);
 	(void)poll(NULL, 0, BYSTANDER_S * 1000);
 	return 0;
+}
+
+/* With adapters that are open. Returns an exit status. */
+static int torment(struct run *run)
+{
+	int rc;
+
+	find_means(run);
+	if (run->options.deaths && !run->means.processes) {
+		(void)fputs(WHO ": --kill: no other process reaches this adapter\n", stderr);
+		return SAMPLE_EXIT_USAGE;
+	}
+	run->began = now_ns();
+	trace_on_failure(tell_failure, run);
+	rc = sample_stop_with(WHO, tell_so_far, run);
+	if (rc != SAMPLE_EXIT_OK)
+		return rc;
+	if (pthread_create(&run->watchdog, NULL, watch, run) != 0)
+		return SAMPLE_EXIT_FAILED;
+	run_all(run);
+	(void)pthread_join(run->watchdog, NULL);
+	sample_stop_lock(); /* for good: a signal has nothing left to tell */
+	return tell_results(run, 0, SAMPLE_EXIT_OK);
+}
+
+static bool open_places(struct run *run)
+{
+	const struct options *o = &run->options;
+
+	if (!place_open(&run->places[0], o->uris[0]))
+		return false;
+	run->places[1] = run->places[0];
+	if (o->uris[1] != o->uris[0] && !place_open(&run->places[1], o->uris[1]))
+		return false;
+	return o->other_adapter == NULL || place_open(&run->other_adapter, o->other_adapter);
+}
+
+static int run_program(struct run *run)
+{
+	int rc = SAMPLE_EXIT_NO_ADAPTER;
+
+	/* what a peer's process forked is ours when that has died */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	/* processes before threads */
+	if (!map(run)) {
+		(void)fputs(WHO ": no memory\n", stderr);
+		return SAMPLE_EXIT_FAILED;
+	}
+	trace_log_library(run->round);
+	if (!nursery_open(&run->nursery, live, run) || ndx_port_create(&run->mail.port) != NDX_OK) {
+		(void)fputs(WHO ": no process or descriptor\n", stderr);
+		return SAMPLE_EXIT_FAILED;
+	}
+	if (open_places(run))
+		rc = torment(run);
+	if (run->places[1].adapter != run->places[0].adapter)
+		ndx_adapter_close(run->places[1].adapter);
+	ndx_adapter_close(run->places[0].adapter);
+	ndx_adapter_close(run->other_adapter.adapter);
+	ndx_port_close(run->mail.port);
+	nursery_close(&run->nursery);
+	return rc;
 }
 
 int main(int argc, char **argv)
@@ -425,43 +578,14 @@ int main(int argc, char **argv)
 		return bystand();
 	if (!parse(&run.options, argc, argv, &code))
 		return code;
+	code = sample_json_open(WHO, run.options.json, &run.json);
+	if (code != SAMPLE_EXIT_OK)
+		return code;
 	(void)printf("# ndx-torture %s%s%s: seed %llu, %llu rounds\n", run.options.uris[0],
 	             run.options.uris[1] != run.options.uris[0] ? " " : "",
 	             run.options.uris[1] != run.options.uris[0] ? run.options.uris[1] : "",
 	             (unsigned long long)run.options.seed, (unsigned long long)run.options.rounds);
 	(void)fflush(stdout);
-	/* what a peer's process forked is ours when that has died */
-	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	/* processes before threads */
-	if (!map(&run)) {
-		(void)fputs("ndx-torture: no memory\n", stderr);
-		return 2;
-	}
-	trace_log_library(run.round);
-	if (!nursery_open(&run.nursery, live, &run) || ndx_port_create(&run.mail.port) != NDX_OK) {
-		(void)fputs("ndx-torture: no process or descriptor\n", stderr);
-		return 2;
-	}
-	place_open(&run.places[0], run.options.uris[0]);
-	run.places[1] = run.places[0];
-	if (run.options.uris[1] != run.options.uris[0])
-		place_open(&run.places[1], run.options.uris[1]);
-	if (run.options.other_adapter != NULL)
-		place_open(&run.other_adapter, run.options.other_adapter);
-	find_means(&run);
-	if (run.options.deaths && !run.means.processes) {
-		(void)fputs("ndx-torture: --kill: no other process reaches this adapter\n", stderr);
-		return 2;
-	}
-	if (pthread_create(&run.watchdog, NULL, watch, &run) != 0)
-		return 2;
-	run_all(&run);
-	(void)pthread_join(run.watchdog, NULL);
-	if (run.places[1].adapter != run.places[0].adapter)
-		ndx_adapter_close(run.places[1].adapter);
-	ndx_adapter_close(run.places[0].adapter);
-	ndx_adapter_close(run.other_adapter.adapter);
-	ndx_port_close(run.mail.port);
-	nursery_close(&run.nursery);
-	return 0;
+	code = run_program(&run);
+	return sample_end(WHO, sample_json_end(WHO, run.json, NULL, code));
 }

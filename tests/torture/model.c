@@ -227,7 +227,7 @@ bool model_may_succeed_behind(const struct end *e, const struct request *q)
 
 /*
  * A device gives no single request back. One that waits for a receive, and all behind it, come back
- * when the queue pair is taken down: when both sides have said goodbye (docs/providers.md).
+ * when the queue pair is taken down: when both sides have said goodbye (docs/design/verbs.md).
  */
 bool model_may_end_later(const struct end *e)
 {

@@ -35,6 +35,10 @@ __attribute__((noreturn)) static void serve(int fd, nursery_main *life, void *ar
 	char command;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Ctrl-C reaches all processes; the first tells its results, and these die with that one.
+	 */
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGTERM, SIG_IGN);
 	while (get(fd, &command, 1)) {
 		if (command == START) {
 			child = fork();

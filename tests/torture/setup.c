@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "post.h"
+#include "sample_json.h"
 
 enum { BACKLOG = 64, FIRST_RECEIVES = 4 };
 
@@ -15,8 +16,9 @@ static void must(struct round *round, enum ndx_status st, const char *what)
 		fail(round, NULL, "%s: %s: %s", what, ndx_status_name(st), ndx_last_error());
 }
 
-void place_open(struct place *place, const char *uri)
+bool place_open(struct place *place, const char *uri)
 {
+	char text[512];
 	size_t count = 1;
 	enum ndx_status st = ndx_adapter_open(uri, &place->adapter);
 
@@ -32,10 +34,12 @@ void place_open(struct place *place, const char *uri)
 		place->address = list[0];
 	}
 	if (st == NDX_OK && count > 0)
-		return;
-	(void)fprintf(stderr, "ndx-torture: %s: %s: %s\n", uri, ndx_status_name(st),
-	              ndx_last_error());
-	exit(2);
+		return true;
+	(void)snprintf(text, sizeof(text), "%s: %s: %s", uri, ndx_status_name(st),
+	               ndx_last_error());
+	(void)fprintf(stderr, "ndx-torture: %s\n", text);
+	sample_json_error(text);
+	return false;
 }
 
 /* ---- what belongs to no connection ---- */

@@ -13,7 +13,8 @@ struct place {
 	struct sockaddr_storage address;
 };
 
-void place_open(struct place *place, const char *uri);
+/* False: it was told why not. */
+bool place_open(struct place *place, const char *uri);
 
 /* What does not belong to a side: plan, memory, locks. Before the second process begins. */
 void setup_round(struct round *round, uint8_t *memory);

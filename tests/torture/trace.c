@@ -132,6 +132,30 @@ void fail(struct round *round, const struct end *e, const char *fmt, ...)
 	_exit(1);
 }
 
+static struct {
+	pid_t owner;
+	void (*tell)(void *arg);
+	void *arg;
+	unsigned told; /* atomic */
+} at_failure;
+
+void trace_on_failure(void (*tell)(void *arg), void *arg)
+{
+	at_failure.owner = getpid();
+	at_failure.tell = tell;
+	at_failure.arg = arg;
+}
+
+/* Another thread that fails waits for the end that this one brings. */
+static void tell_failure(void)
+{
+	if (at_failure.tell == NULL || getpid() != at_failure.owner)
+		return;
+	while (__atomic_exchange_n(&at_failure.told, 1, __ATOMIC_ACQ_REL) != 0)
+		(void)poll(NULL, 0, TOLD_MS);
+	at_failure.tell(at_failure.arg);
+}
+
 void trace_stop_if_failing(struct round *round)
 {
 	struct trace *t = &round->trace;
@@ -141,5 +165,6 @@ void trace_stop_if_failing(struct round *round)
 		return;
 	while (__atomic_load_n(&t->told, __ATOMIC_ACQUIRE) == 0 && now_ns() < end)
 		(void)poll(NULL, 0, 1);
+	tell_failure();
 	_exit(1);
 }

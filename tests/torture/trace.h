@@ -44,6 +44,9 @@ __attribute__((format(printf, 3, 4), noreturn)) void fail(struct round *round, c
 /* Another thread's fail() is in progress: wait until it has reported, and end. */
 void trace_stop_if_failing(struct round *round);
 
+/* Called once in this process, by any thread, before a failure ends the process. */
+void trace_on_failure(void (*tell)(void *arg), void *arg);
+
 void trace_print(struct round *round);
 
 /* Where the threads of this process are: the call of the kernel in which each one stands, and for

@@ -61,7 +61,7 @@ path qemu-system-x86_64 cpio
 told 77 'install qemu-system-x86 cpio' -- true
 path
 told 126 'which command?'
-told 126 'see ndx-guest --help' -Z
+told 126 'Try: ndx-guest --help' -Z
 told 126 "'x' is no number" -t x -- true
 told 126 '-k x: give a version' -k x -- true
 

@@ -107,6 +107,13 @@ several_queue_pairs() {
 		>"$work/client.log" 2>&1 && grep -q '# 4 passed, 0 failed, 0 skipped' "$work/client.log"
 }
 
+# added_queue_pairs ADAPTER ADAPTER PASSED SKIPPED: while others live, and their paths are proved. Ends
+# of libfabric have no key of which one could lie.
+added_queue_pairs() {
+	timeout 60 ndx-conformance "$1" "$2" --filter 'negotiated.queue_pairs_added*' \
+		>"$work/client.log" 2>&1 && grep -q "# $3 passed, 0 failed, $4 skipped" "$work/client.log"
+}
+
 moves_data 10.9.0.2:0
 verdict negotiate.moves_data $?
 moves_data '[fd09::2]:0'
@@ -130,6 +137,10 @@ several_queue_pairs verbs:rxe0 verbs:rxe1
 verdict negotiate.several_queue_pairs $?
 several_queue_pairs 'ofi:verbs?iface=v0' 'ofi:verbs?iface=v1'
 verdict negotiate.libfabric_several_queue_pairs $?
+added_queue_pairs verbs:rxe0 verbs:rxe1 2 0
+verdict negotiate.added_queue_pairs $?
+added_queue_pairs 'ofi:verbs?iface=v0' 'ofi:verbs?iface=v1' 1 1
+verdict negotiate.libfabric_added_queue_pairs $?
 killed
 verdict negotiate.killed_server_is_an_abort $?
 verdicts_end

@@ -197,6 +197,19 @@ for liar in client server; do
 	begin wrong_key_of_$liar verbs $liar 'key 16777216'
 done
 on_wire healed heal
+# The writer of a wrong key does not get the answer: only the end that refuses the key knows.
+wire refusals || exit 1
+for liar in client server; do
+	begin unheard_refusal_of_$liar verbs $liar 'key 16777216'
+done
+ended
+# The probe of an idle connection has the same key. It is sent before the peer is ready to prove.
+wire delay 300 || exit 1
+for liar in client server; do
+	begin late_proof_with_key_of_$liar verbs $liar 'key 16777216'
+done
+ended
+wire heal || exit 1
 ip neigh del 10.9.0.9 dev v0
 ip neigh del 10.9.0.9 dev v1
 for liar in client server; do
@@ -206,6 +219,10 @@ done
 # The peer of the liar writes with the wrong key.
 refused wrong_key_of_client "$server_to_client"
 refused wrong_key_of_server "$client_to_server"
+refused unheard_refusal_of_client "$server_to_client"
+refused unheard_refusal_of_server "$client_to_server"
+refused late_proof_with_key_of_client "$server_to_client"
+refused late_proof_with_key_of_server "$client_to_server"
 for psn in large small; do
 	broken psn_too_${psn}_of_client "$client_to_server" all
 	broken psn_too_${psn}_of_server "$server_to_client" all

@@ -54,7 +54,9 @@ CCACHE_BASEDIR=$tmp CCACHE_NOHASHDIR=1
 export PATH NDX_URL ASKED_FOR CCACHE_BASEDIR CCACHE_NOHASHDIR
 # The recipe has to build, not to be fast: the optimiser takes half of the time.
 CMAKE_BUILD_TYPE=Debug
-export CMAKE_BUILD_TYPE
+# It installs no g++: what is written in C++ has to be left out without harm.
+CXX=$tmp/bin/no-c++
+export CMAKE_BUILD_TYPE CXX
 unset XDG_CACHE_HOME NDX_ADAPTER NDX_CONFIG
 for step in "$tmp/steps/$job".*.sh; do
 	(cd "$project" && sh -e "$step") >"$tmp/out" 2>&1

@@ -42,6 +42,7 @@ sh "$src/tests/vm/peers.sh" "$src" "$times" || ended=1
 sh "$src/tests/vm/negotiate.sh" "$src" || ended=1
 sh "$src/tests/vm/path.sh" "$src" || ended=1
 sh "$src/tests/vm/proxy.sh" "$src" || ended=1
+sh "$src/tests/vm/python.sh" "$src" || ended=1
 run receiver.cases receiver-cases --rounds 10 verbs:rxe0 verbs:rxe1
 [ "$rounds" -eq 0 ] || run receiver.cases_ofi_verbs receiver-cases --rounds 10 "$ofi0" "$ofi1"
 run receiver.hold_5s receiver-cases --hold-ms 5000 \
@@ -54,11 +55,15 @@ sh "$src/tests/vm/stacks.sh" || ended=1
 sh "$src/tests/vm/ndspi.sh" "$src" "$((rounds > 0 ? 1 : 7))" || ended=1
 run wire.device_removed sh "$src/tests/vm/removal.sh"
 run verbs.foreign_device timeout -s KILL 90 foreign-device verbs:rxe0 rxe1 10.9.0.2
+random=$src/build/bin/test_ofi_srq_random
+[ ! -e "$random" ] || run ofi_verbs.srq_random env PAIR_URI="$ofi0" PAIR_ADDRESS=10.9.0.1 \
+	SRQ_ROUNDS=15 timeout -s KILL 120 "$random"
 run verbs.addresses sh "$src/tests/vm/addresses.sh"
 run bench.connect ndx-connect --count 20 --single 5 verbs:rxe0 verbs:rxe1
 show bench.ends_srq ndx-connect --count 200 --single 0 --ends 1 --srq verbs:rxe0 verbs:rxe1
-run bench.perf ndx-perf --tests latency,write,stream --modes spin --threads 1 --sizes 8 --depths 4 \
+run bench.perf ndx-perf compare --tests latency,write,stream --modes spin --threads 1 --sizes 8 --depths 4 \
 	--blocks 2 --block-ms 1 --tries 1 verbs:rxe0 verbs:rxe1
+run perf.hosts sh "$src/tests/vm/perf.sh" "$src"
 if [ "$rounds" -gt 0 ]; then
 	run torture.verbs ndx-torture verbs:rxe0 verbs:rxe1 --rounds "$rounds"
 	run torture.ofi_verbs ndx-torture "$ofi0" "$ofi1" --rounds "$rounds"
@@ -69,6 +74,8 @@ if [ "$deaths" -gt 0 ]; then
 fi
 echo "1..$count"
 ndx-conformance verbs:rxe0 verbs:rxe1 --filter "$cases" || ended=1
+# The queues of this stack are NDX's own.
+[ "$cases" = '*' ] || ndx-conformance "$ofi0" "$ofi1" --filter 'srq.*' || ended=1
 # On the other stack, and with a side on each, the ordinary run has only a few cases.
 [ "$cases" = '*' ] || cases='[cd]*.[ac]*'
 ndx-conformance "$ofi0" "$ofi1" --filter "$cases" || ended=1

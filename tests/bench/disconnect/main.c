@@ -1,84 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ndx-disconnect-figures: what disconnects lose and how long they take, by one command. */
-#include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "figures.h"
+#include "sample_options.h"
 
-enum { EXIT_USAGE = 2, URIS_MAX = 8, ROWS_MAX = URIS_MAX + 2 };
+enum { URIS_MAX = 8, ROWS_MAX = URIS_MAX + 2 };
 
-static const char usage_text[] =
-	"usage: ndx-disconnect-figures [URI...] [options]\n"
+static const char about[] =
 	"Counts what is lost, doubled and late in many disconnects, and takes the time of a\n"
 	"disconnect towards idle, busy, slow, silent and stopped peers. Without a URI over\n"
-	"loop and ofi:tcp?iface=lo, and the same schedule straight on libfabric.\n"
-	"  --disconnects N  per adapter (10000)\n"
-	"  --raw N          straight on libfabric (2000; 0: not at all)\n"
-	"  --times N        disconnects whose time is taken, per kind of peer (1000)\n"
-	"  --seed S         of the schedule (1)\n"
-	"  --json FILE      also as JSON; - for standard output, then no text\n"
-	"Exit code: 0, or 1 if NDX lost, doubled or delayed anything or a disconnect failed that\n"
-	"should not, 2 for wrong usage.\n";
+	"loop and ofi:tcp?iface=lo, and the same schedule straight on libfabric.";
 
-static bool parse_number(const char *text, uint64_t *out)
+static const char details[] = "Exit status: 0, or 1 if NDX lost, doubled or delayed anything or a "
+			      "disconnect failed that\n"
+			      "should not, 2 for wrong usage.";
+
+/* False: the program ends with `code`. */
+static bool parse(int argc, char **argv, struct options *o, size_t *operands, int *code)
 {
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 0);
-	return errno == 0 && end != text && *end == '\0' && text[0] != '-';
-}
-
-static bool parse_option(struct options *o, int option)
-{
-	uint64_t number = 0;
-
-	switch (option) {
-	case 'd':
-		return parse_number(optarg, &o->disconnects) && o->disconnects <= 100000000;
-	case 'r':
-		return parse_number(optarg, &o->raw_disconnects) && o->raw_disconnects <= 100000000;
-	case 't':
-		if (!parse_number(optarg, &number) || number == 0 || number > 1000000)
-			return false;
-		o->times = number;
-		return true;
-	case 's':
-		return parse_number(optarg, &o->seed);
-	case 'j':
-		o->json = optarg;
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool parse(int argc, char **argv, struct options *o)
-{
-	static const struct option options[] = {
-		{"disconnects", required_argument, NULL, 'd'},
-		{"raw", required_argument, NULL, 'r'},
-		{"times", required_argument, NULL, 't'},
-		{"seed", required_argument, NULL, 's'},
-		{"json", required_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+	uint32_t times = (uint32_t)o->times;
+	const struct sample_option options[] = {
+		{"--disconnects", "N", "for each adapter (10000)", .wide_number = &o->disconnects,
+	         .max = 100000000},
+		{"--raw", "N", "straight on libfabric (2000; 0: not at all)",
+	         .wide_number = &o->raw_disconnects, .max = 100000000},
+		{"--times", "N", "disconnects whose time is taken, for each kind of peer (1000)",
+	         .number = &times, .min = 1, .max = 1000000},
+		{"--seed", "S", "of the schedule (1)", .wide_number = &o->seed},
+		{"--json", "FILE", "also as JSON; - for standard output, then no text",
+	         .text = &o->json},
 	};
-	int option;
+	const struct sample_program program = {
+		.name = "ndx-disconnect-figures",
+		.synopsis = "[URI...] [options]",
+		.about = about,
+		.details = details,
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.max_operands = URIS_MAX,
+	};
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == 'h') {
-			(void)fputs(usage_text, stdout);
-			exit(EXIT_SUCCESS);
-		}
-		if (!parse_option(o, option))
-			return false;
-	}
-	return argc - optind <= URIS_MAX;
+	if (!sample_parse(&program, argc, argv, operands, code))
+		return false;
+	o->times = times;
+	return true;
 }
 
 /* Is it what the contract promises? */
@@ -121,22 +90,22 @@ int main(int argc, char **argv)
 		.seed = 1, .disconnects = 10000, .raw_disconnects = 2000, .times = 1000};
 	struct row rows[ROWS_MAX];
 	size_t count = 0;
+	size_t operands;
 	size_t uris;
 	bool good = true;
+	int code;
 
 	if (argc > 1 && strcmp(argv[1], "--peer") == 0)
 		return stopped_main(argc, argv);
 	(void)signal(SIGPIPE, SIG_IGN);
 	memset(rows, 0, sizeof(rows));
-	if (!parse(argc, argv, &o)) {
-		(void)fputs(usage_text, stderr);
-		return EXIT_USAGE;
-	}
-	uris = argc > optind ? (size_t)(argc - optind) : 2;
+	if (!parse(argc, argv, &o, &operands, &code))
+		return code;
+	uris = operands > 0 ? operands : 2;
 	for (; count < uris; count++) {
 		struct row *row = &rows[count];
 
-		row->name = argc > optind ? argv[optind + (int)count] : usual[count];
+		row->name = operands > 0 ? argv[1 + count] : usual[count];
 		if (!account_run(row->name, &o, &row->tally) ||
 		    !times_run(row->name, &o, row->timings))
 			return EXIT_FAILURE;

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 
 #include <ndx/spi/system.h>
 #include "cq_bench.h"
@@ -260,9 +261,140 @@ static void results_outlive_their_queue_pair(void **state)
 	ndxp_cq_fini(&b.cq);
 }
 
+/* What the thread ends during its poll: with room for two results. */
+static void end_in_poll(struct bench *b, struct ndxp_req *const *reqs, size_t count,
+                        enum ndx_status last)
+{
+	for (size_t i = 0; i < count; i++)
+		ndxp_req_done(&b->qp.initiator, reqs[i], i + 1 < count ? NDX_OK : last, 0);
+}
+
+static void expect_contexts(const struct ndx_result *r, size_t count, uintptr_t first)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_ptr_equal(r[i].request_context, (void *)(first + i));
+}
+
+static void a_poll_gets_its_own_results_without_the_stash(void **state)
+{
+	struct ndx_cq_stats stats = {0};
+	struct bench b;
+	struct ndxp_req *reqs[4];
+	struct ndx_result r[4];
+
+	(void)state;
+	set_up(&b, 4);
+	b.qp.state = NDXP_QP_UP;
+	for (uintptr_t i = 0; i < 4; i++)
+		reqs[i] = post_send(&b, i, i == 1 ? NDX_OP_SILENT_SUCCESS : 0);
+	ndxp_cq_poll_into(&b.cq, r, 2);
+	assert_false(ndxp_cq_has(&b.cq, 1));
+	end_in_poll(&b, reqs, 3, NDX_OK);
+	assert_int_equal(b.cq.pushed, 0);
+	assert_true(ndxp_cq_has(&b.cq, 2));
+	/* the array is full */
+	ndxp_req_done(&b.qp.initiator, reqs[3], NDX_OK, 0);
+	assert_int_equal(b.cq.pushed, 1);
+	assert_int_equal(ndxp_cq_poll_take(&b.cq), 2);
+	ndxp_cq_poll_end(&b.cq);
+	assert_ptr_equal(r[0].request_context, (void *)0);
+	assert_ptr_equal(r[1].request_context, (void *)2);
+	assert_ptr_equal(r[1].queue_pair_context, &b);
+	assert_int_equal(b.qp.initiator.freed, 3);
+	ndxp_cq_get_stats(&b.cq.spi, &stats);
+	assert_int_equal(stats.results, 3);
+	assert_int_equal(stats.taken, 2);
+	assert_int_equal(stats.high_water, 3);
+	assert_int_equal(stats.polls, 1);
+	assert_int_equal(take_results(&b, r, 4), 1);
+	expect_contexts(r, 1, 3);
+	assert_int_equal(b.qp.initiator.freed, 4);
+	tear_down(&b);
+}
+
+static void a_poll_does_not_overtake_what_the_stash_has(void **state)
+{
+	struct bench b;
+	struct ndxp_req *reqs[6];
+	struct ndx_result r[8];
+
+	(void)state;
+	set_up(&b, 8);
+	b.qp.state = NDXP_QP_UP;
+	for (uintptr_t i = 0; i < 6; i++)
+		reqs[i] = post_send(&b, i, 0);
+	/* before the poll */
+	ndxp_req_done(&b.qp.initiator, reqs[0], NDX_OK, 0);
+	ndxp_cq_poll_into(&b.cq, r, 8);
+	end_in_poll(&b, reqs + 1, 2, NDX_OK);
+	assert_int_equal(b.cq.pushed, 3);
+	assert_int_equal(ndxp_cq_poll_take(&b.cq), 3);
+	ndxp_cq_poll_end(&b.cq);
+	expect_contexts(r, 3, 0);
+	/* a failure takes the stash, and what follows, too */
+	ndxp_cq_poll_into(&b.cq, r, 8);
+	end_in_poll(&b, reqs + 3, 2, NDX_E_IO_TIMEOUT);
+	ndxp_req_done(&b.qp.initiator, reqs[5], NDX_OK, 0);
+	assert_int_equal(b.cq.pushed, 5);
+	assert_int_equal(ndxp_cq_poll_take(&b.cq), 3);
+	ndxp_cq_poll_end(&b.cq);
+	expect_contexts(r, 3, 3);
+	assert_int_equal(r[1].status, NDX_E_IO_TIMEOUT);
+	tear_down(&b);
+}
+
+static void *end_one(void *arg)
+{
+	struct bench *b = arg;
+
+	ndxp_lock_acquire(&b->qp.lock);
+	ndxp_req_done(&b->qp.initiator, ndxp_queue_at(&b->qp.initiator, b->qp.initiator.head),
+	              NDX_OK, 0);
+	ndxp_lock_release(&b->qp.lock);
+	return NULL;
+}
+
+static void what_fires_or_comes_from_another_thread_takes_the_stash(void **state)
+{
+	struct bench b;
+	struct ndxp_req *reqs[3];
+	struct ndx_result r[4];
+	pthread_t thread;
+	int fd;
+
+	(void)state;
+	set_up(&b, 4);
+	b.qp.state = NDXP_QP_UP;
+	for (uintptr_t i = 0; i < 3; i++)
+		reqs[i] = post_send(&b, i, 0);
+	ndxp_cq_poll_into(&b.cq, r, 4);
+	assert_int_equal(pthread_create(&thread, NULL, end_one, &b), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(b.cq.pushed, 1);
+	assert_int_equal(ndxp_cq_poll_take(&b.cq), 1);
+	ndxp_cq_poll_end(&b.cq);
+	/* without a poll */
+	ndxp_req_done(&b.qp.initiator, reqs[1], NDX_OK, 0);
+	assert_int_equal(b.cq.pushed, 2);
+	assert_int_equal(take_results(&b, r + 1, 3), 1);
+	/* armed */
+	assert_int_equal(ndxp_cq_get_fd(&b.cq.spi, &fd), NDX_OK);
+	assert_int_equal(ndxp_cq_notify(&b.cq.spi, NDX_CQ_NOTIFY_ANY, NULL), NDX_PENDING);
+	ndxp_cq_poll_into(&b.cq, r + 2, 2);
+	ndxp_req_done(&b.qp.initiator, reqs[2], NDX_OK, 0);
+	assert_int_equal(b.cq.pushed, 3);
+	assert_int_equal(ndxp_cq_poll_take(&b.cq), 1);
+	ndxp_cq_poll_end(&b.cq);
+	expect_contexts(r, 3, 0);
+	tear_down(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_poll_gets_its_own_results_without_the_stash),
+		cmocka_unit_test(a_poll_does_not_overtake_what_the_stash_has),
+		cmocka_unit_test(what_fires_or_comes_from_another_thread_takes_the_stash),
 		cmocka_unit_test(results_come_in_posting_order_whatever_ends_first),
 		cmocka_unit_test(slot_is_free_only_when_its_result_was_taken),
 		cmocka_unit_test(silent_success_has_no_result_and_gives_its_slot_back),

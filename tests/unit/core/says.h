@@ -62,17 +62,6 @@ struct place {
 	char file[128];
 };
 
-static inline void place_make(struct place *p)
-{
-	(void)snprintf(p->dir, sizeof(p->dir), "/tmp/ndx-test-XXXXXX");
-	assert_non_null(mkdtemp(p->dir));
-	(void)snprintf(p->file, sizeof(p->file), "%s/ndx.ini", p->dir);
-	assert_int_equal(setenv("HOME", p->dir, 1), 0);
-	assert_int_equal(setenv("NDX_CONFIG", p->file, 1), 0);
-	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
-	assert_int_equal(unsetenv("NDX_PROVIDER_PATH"), 0);
-}
-
 static inline void place_write(const struct place *p, const char *text)
 {
 	FILE *f = fopen(p->file, "we");
@@ -80,6 +69,18 @@ static inline void place_write(const struct place *p, const char *text)
 	assert_non_null(f);
 	assert_int_equal(fputs(text, f) >= 0, 1);
 	assert_int_equal(fclose(f), 0);
+}
+
+static inline void place_make(struct place *p)
+{
+	(void)snprintf(p->dir, sizeof(p->dir), "/tmp/ndx-test-XXXXXX");
+	assert_non_null(mkdtemp(p->dir));
+	(void)snprintf(p->file, sizeof(p->file), "%s/ndx.ini", p->dir);
+	assert_int_equal(setenv("HOME", p->dir, 1), 0);
+	assert_int_equal(setenv("NDX_CONFIG", p->file, 1), 0);
+	place_write(p, ""); /* a file that is named has to exist */
+	assert_int_equal(unsetenv("NDX_ADAPTER"), 0);
+	assert_int_equal(unsetenv("NDX_PROVIDER_PATH"), 0);
 }
 
 static inline void place_remove(const struct place *p)

@@ -228,7 +228,6 @@ static void the_home_directory_is_looked_into_next(void **state)
 	(void)snprintf(home.file, sizeof(home.file), "%s/.config/ndx.ini", place.dir);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	place_write(&home, "[ndx]\nadapter=fake:home\n");
-	loads("fake:home"); /* what $NDX_CONFIG names is not there */
 	assert_int_equal(setenv("NDX_CONFIG", "", 1), 0);
 	loads("fake:home");
 	assert_int_equal(unsetenv("NDX_CONFIG"), 0);
@@ -258,11 +257,23 @@ static void is_not_loaded(const char *path, const char *part)
 	assert_int_equal(config.count, 77);
 }
 
+static void a_named_file_has_to_exist(void **state)
+{
+	char inside[256];
+
+	(void)state;
+	is_not_loaded("/nowhere/ndx.ini", "does not exist; name a file that does, or /dev/null");
+	place_write(&place, "");
+	(void)snprintf(inside, sizeof(inside), "%s/ndx.ini", place.file);
+	is_not_loaded(inside, "does not exist");
+}
+
 static void what_is_no_file_is_refused(void **state)
 {
 	(void)state;
 	is_not_loaded(place.dir, "is not a regular file; name an INI file");
 	is_not_loaded("/dev/zero", "is longer than 65536 bytes; is it the right file?");
+	assert_int_equal(unlink(place.file), 0);
 	assert_int_equal(mkfifo(place.file, 0600), 0);
 	is_not_loaded(place.file, "is not a regular file"); /* and no call waits for a writer */
 }
@@ -335,6 +346,7 @@ int main(void)
 		AT_A_PLACE(the_variable_names_the_first_file),
 		AT_A_PLACE(the_home_directory_is_looked_into_next),
 		AT_A_PLACE(the_null_device_is_an_empty_file),
+		AT_A_PLACE(a_named_file_has_to_exist),
 		AT_A_PLACE(what_is_no_file_is_refused),
 		AT_A_PLACE(a_path_without_end_is_refused),
 		AT_A_PLACE(a_file_that_may_not_be_read_is_refused),

@@ -334,6 +334,8 @@ static void what_a_provider_says_at_once_is_cut_in_the_history_only(void **state
 static void cause_that_comes_ahead_of_a_failure_is_told_with_it(void **state)
 {
 	struct rig *r = *state;
+	char text[512];
+	size_t length = sizeof(text);
 
 	assert_int_equal(begin_connect(r), NDX_PENDING);
 	adapter_lock(r->adapter);
@@ -344,6 +346,11 @@ static void cause_that_comes_ahead_of_a_failure_is_told_with_it(void **state)
 	assert_int_equal(said(NDX_LOG_ERROR, r->active.name,
 	                      "NDX_E_CONNECTION_ABORTED: the peer speaks Latin (5: "),
 	                 1);
+	/* the record is the text that the connector keeps, with the native code once */
+	assert_int_equal(ndx_connector_get_error_text(r->active.connector, text, &length), NDX_OK);
+	assert_non_null(strstr(text, "(5: Input/output error)"));
+	assert_int_equal(said(NDX_LOG_ERROR, text, ""), 1);
+	assert_int_equal(said(NDX_LOG_ERROR, "error) (5:", ""), 0);
 	assert_int_equal(said(NDX_LOG_ERROR, "", ""), 1);
 }
 
@@ -356,6 +363,45 @@ static void end_with_cause(struct rig *r, const char *cause)
 	core_host.connected(r->active.connector->native, NDX_E_CONNECTION_ABORTED, 5, NULL);
 	adapter_unlock(r->adapter);
 	ends_with(&r->active, NDX_E_CONNECTION_ABORTED);
+}
+
+/* The peer refuses the attempt with so many bytes; the text of the connector. */
+static void refuse_with(struct rig *r, const char *data, size_t data_length, char text[512])
+{
+	struct ndx_spi_params params = {.private_data_len = data_length};
+	size_t length = 512;
+
+	memcpy(params.private_data, data, data_length);
+	assert_int_equal(begin_connect(r), NDX_PENDING);
+	adapter_lock(r->adapter);
+	/* the control thread may not have begun the attempt */
+	assert_int_equal(conn_inbox_ready(r->active.connector), NDX_OK);
+	core_host.report(r->active.connector->native, 0, 5, "the peer refused");
+	core_host.connected(r->active.connector->native, NDX_E_CONNECTION_REFUSED, 5, &params);
+	adapter_unlock(r->adapter);
+	ends_with(&r->active, NDX_E_CONNECTION_REFUSED);
+	assert_int_equal(ndx_connector_get_error_text(r->active.connector, text, &length), NDX_OK);
+}
+
+static void words_of_a_refusal_are_told(void **state)
+{
+	struct rig *r = *state;
+	char text[512];
+
+	refuse_with(r, "full house", 10, text);
+	assert_non_null(strstr(text, ": the peer refused; the peer says: full house (5: "));
+	assert_int_equal(said(NDX_LOG_ERROR, text, ""), 1);
+}
+
+static void data_of_a_refusal_that_are_no_words_are_not_told(void **state)
+{
+	struct rig *r = *state;
+	char text[512];
+
+	refuse_with(r, "\033[2Jgone", 8, text); /* would clear the terminal of a reader */
+	assert_non_null(strstr(text, ": the peer refused; it sent 8 bytes of private data (5: "));
+	assert_null(strstr(text, "gone"));
+	assert_int_equal(said(NDX_LOG_ERROR, "gone", ""), 0);
 }
 
 static void a_long_cause_is_told_whole(void **state)
@@ -521,7 +567,7 @@ static void outcomes_have_names(void **state)
 	assert_string_equal(ndx_disconnect_outcome_name((enum ndx_disconnect_outcome)NDX_OUTCOMES),
 	                    "?");
 	/* every status has its place in the arrays */
-	assert_true(-NDX_E_UNSUCCESSFUL < NDX_STATS_STATUSES);
+	assert_true(-NDX_E_ACCESS_DENIED < NDX_STATS_STATUSES);
 }
 
 #define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -535,6 +581,8 @@ int main(void)
 		WITH_RIG(attempt_that_fails_at_once_is_logged_once),
 		WITH_RIG(what_a_provider_says_at_once_is_cut_in_the_history_only),
 		WITH_RIG(cause_that_comes_ahead_of_a_failure_is_told_with_it),
+		WITH_RIG(words_of_a_refusal_are_told),
+		WITH_RIG(data_of_a_refusal_that_are_no_words_are_not_told),
 		WITH_RIG(a_long_cause_is_told_whole),
 		WITH_RIG(a_cause_that_is_too_long_is_cut_after_a_word),
 		WITH_RIG(cause_does_not_outlive_its_attempt),

@@ -57,6 +57,23 @@ static void a_failure_sets_the_text_and_logs_one_record(void **state)
 	assert_string_equal(r.text, "NDX_E_NOT_FOUND: no key (2: No such file or directory)");
 }
 
+static void a_call_that_is_not_supported_is_no_error(void **state)
+{
+	struct record r = {0};
+
+	(void)state;
+	ndx_log_set_sink(keep_record, &r, NDX_LOG_WARN);
+	assert_int_equal(ndxp_fail(NDX_E_NOT_SUPPORTED, "asker", 0, "has none"),
+	                 NDX_E_NOT_SUPPORTED);
+	assert_string_equal(ndx_last_error(), "has none");
+	assert_int_equal(r.count, 0);
+	ndx_log_set_sink(keep_record, &r, NDX_LOG_INFO);
+	(void)ndxp_fail(NDX_E_NOT_SUPPORTED, "asker", 0, "has none");
+	assert_int_equal(r.count, 1);
+	assert_int_equal(r.level, NDX_LOG_INFO);
+	assert_string_equal(r.text, "NDX_E_NOT_SUPPORTED: has none");
+}
+
 static void a_failure_without_a_sink_still_sets_the_text(void **state)
 {
 	(void)state;
@@ -243,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_failed_yet_so_there_is_no_text),
 		cmocka_unit_test_teardown(a_failure_sets_the_text_and_logs_one_record, silence),
+		cmocka_unit_test_teardown(a_call_that_is_not_supported_is_no_error, silence),
 		cmocka_unit_test(a_failure_without_a_sink_still_sets_the_text),
 		cmocka_unit_test_teardown(errno_survives_logging, silence),
 		cmocka_unit_test(a_negative_native_code_is_named_by_its_errno),

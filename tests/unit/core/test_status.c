@@ -6,7 +6,7 @@
 #include <ndx/adapter.h>
 #include <ndx/version.h>
 
-#define LAST NDX_E_UNSUCCESSFUL
+#define LAST NDX_E_ACCESS_DENIED
 
 static void every_status_has_a_name_of_its_own(void **state)
 {

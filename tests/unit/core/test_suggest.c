@@ -92,6 +92,20 @@ static void a_list_that_does_not_fit_ends_with_dots(void **state)
 	assert_string_equal(text + strlen(text) - 6, "), ...");
 }
 
+static void a_part_of_a_name_brings_the_whole_name_unlisted(void **state)
+{
+	struct suggest s;
+	char text[SUGGEST_TEXT];
+
+	(void)state;
+	suggest_begin(&s, "dveice");
+	suggest_offer(&s, "loop", NULL);
+	suggest_whole(&s, "device", "provider:device");
+	suggest_whole(&s, "other", "provider:other");
+	assert_string_equal(suggest_text(&s, text),
+	                    "did you mean \"provider:device\"? There are: loop");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +114,7 @@ int main(void)
 		cmocka_unit_test(the_nearest_name_is_asked_for_and_all_are_listed),
 		cmocka_unit_test(a_word_that_is_like_none_gets_the_list_only),
 		cmocka_unit_test(a_list_of_nothing_says_so),
+		cmocka_unit_test(a_part_of_a_name_brings_the_whole_name_unlisted),
 		cmocka_unit_test(a_list_that_does_not_fit_ends_with_dots),
 	};
 

@@ -91,6 +91,12 @@ static void what_is_malformed_is_refused_with_its_position(void **state)
 		{"p?k y=1", "space at position 4"},
 		{"p?k%20=1", "character '%' at position 4 cannot be in a key"},
 		{"p?k=v?k=w", NULL}, /* fine: only the first ? counts */
+		{"p&k=v", "'&' at position 2: the first key follows a '?'; write p?k=v"},
+		{"p:d&k=v&j=w",
+	         "'&' at position 4: the first key follows a '?'; write p:d?k=v&j=w"},
+		{"p:d&k=v?j=w", "'&' at position 4: the first key follows a '?'"},
+		{"p:d&e", NULL}, /* fine: the name of a device, with no key behind it */
+		{"p:d%26k=v", NULL},
 		{"p?k=1&j=2&k=3", "key \"k\" is there a second time at position 11"},
 		{"p:%", "'%' at position 3 is not followed by two hex digits"},
 		{"p:a%4", "'%' at position 4 is not followed by two hex digits"},

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <ndx/spi/system.h>
 #include "says.h"
 
 int ending;
@@ -10,7 +11,9 @@ int ending;
 /* Whether the flag is (or is not) the value in time. */
 static bool becomes(const int *flag, int value, bool is)
 {
-	for (int ms = 0; ms < AWAIT_MS; ms++) {
+	const uint64_t end = ndxp_deadline(AWAIT_MS);
+
+	while (ndxp_now_ns() < end) {
 		if ((__atomic_load_n(flag, __ATOMIC_SEQ_CST) == value) == is)
 			return true;
 		(void)poll(NULL, 0, 1);

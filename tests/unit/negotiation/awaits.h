@@ -6,7 +6,8 @@
 
 #include <ndx/spi/plugin.h>
 
-/* Longer than any time-out of a session in these tests. */
+/* Longer than any time-out of a session in these tests; by the clock, so that a loaded machine ends
+ * the wait, and says what has not come, before the test's own time is over. */
 enum { AWAIT_MS = 60000 };
 
 /* The test fails if the flag is still 0, or not the value, when the time is over. Test's thread. */

@@ -2,6 +2,7 @@
 #include "many_rig.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 
 #include "fake_direct.h"
 #include "same_plugin.h"
@@ -9,13 +10,60 @@
 const char *rig_variant = "as-it-is";
 const struct ndx_tls_attr *tls_server;
 const struct ndx_tls_attr *tls_client;
+const char *rig_uri = "direct";
+bool old_server;
+uint32_t rig_stage_ms;
+uint32_t rig_most;
 bool bare;
+int lame = -1;
 uint32_t most_queue_pairs;
 uint64_t most_memory;
 uint64_t memory_each;
 
-static const struct ndx_variant_ops ops = {
-	.info = same_info, .ready = same_ready, .reset = same_reset};
+rig_deed_fn *_Atomic rig_deed;
+static struct rig *rig; /* the latest */
+
+static void break_lame(const struct ndx_exchange *x)
+{
+	if (x->role != NDX_ROLE_SERVER || x->round != 1 || rig->lame >= rig->more ||
+	    x->queue_pair != x->first_queue_pair + rig->lame)
+		return;
+	ndx_qp_close(rig->more_b[rig->lame].qp);
+	rig->more_b[rig->lame].qp = NULL;
+}
+
+static enum ndx_status do_deed(const struct ndx_exchange *x)
+{
+	rig_deed_fn *deed = rig_deed;
+
+	return deed != NULL ? deed(x) : NDX_OK;
+}
+
+static enum ndx_status info(void *session, const struct ndx_exchange *x, const void *peer,
+                            size_t length, struct ndx_exchange_reply *reply)
+{
+	enum ndx_status st = NDX_OK;
+
+	assert_true(x->queue_pair >= x->first_queue_pair &&
+	            x->queue_pair < x->first_queue_pair + x->queue_pair_count);
+	if (x->first_queue_pair > 0)
+		break_lame(x);
+	if (x->first_queue_pair > 0)
+		st = do_deed(x);
+	return st == NDX_OK ? same_info(session, x, peer, length, reply) : st;
+}
+
+static enum ndx_status ready(void *session, const struct ndx_exchange *x, const void *peer,
+                             size_t length, struct ndx_exchange_reply *reply)
+{
+	enum ndx_status st = NDX_OK;
+
+	if (x->first_queue_pair > 0)
+		st = do_deed(x);
+	return st == NDX_OK ? same_ready(session, x, peer, length, reply) : st;
+}
+
+static const struct ndx_variant_ops ops = {.info = info, .ready = ready, .reset = same_reset};
 /* Messages that do not fit into the socket, all together; the last byte says whose they are. */
 static enum ndx_status long_info(void *session, const struct ndx_exchange *x, const void *peer,
                                  size_t length, struct ndx_exchange_reply *reply)
@@ -42,7 +90,7 @@ static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
                                          .name = "same",
                                          .version = "1",
                                          .vendor = "test",
-                                         .flags = NDX_PLUGIN_MANY,
+                                         .flags = NDX_PLUGIN_MANY | NDX_PLUGIN_ADDS,
                                          .list = variants,
                                          .count = 2};
 
@@ -85,8 +133,49 @@ static enum ndx_status on_open_many(void *arg, struct ndx_session *session, uint
 		list[i].connector = r->b[i].connector;
 		list[i].qp = r->b[i].qp;
 		list[i].memory.length = memory_each;
+		if (lame >= 0 && i == (uint32_t)lame)
+			list[i].qp = NULL;
+		if (lame >= 0 && i == (uint32_t)lame + 1)
+			list[i].connector = NULL;
 	}
 	return NDX_OK;
+}
+
+static enum ndx_status on_add_many(void *arg, struct ndx_session *session, uint32_t first,
+                                   uint32_t count, struct ndx_session_queue_pair *list)
+{
+	struct rig *r = arg;
+
+	(void)session;
+	r->first = first;
+	(void)__atomic_add_fetch(&r->asked, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; !bare && i < count && i < r->more; i++) {
+		list[i].connector = r->more_b[i].connector;
+		list[i].qp = r->more_b[i].qp;
+		list[i].memory.length = memory_each;
+	}
+	return r->refuses;
+}
+
+static void on_added(void *arg, struct ndx_session *session, uint32_t first, uint32_t count,
+                     enum ndx_status status)
+{
+	struct rig *r = arg;
+
+	(void)session;
+	assert_int_equal(first, r->first);
+	assert_true(count > 0);
+	r->outcome = status;
+	(void)__atomic_add_fetch(status == NDX_OK ? &r->added : &r->not_added, 1, __ATOMIC_SEQ_CST);
+}
+
+static void on_removed(void *arg, struct ndx_session *session, uint32_t index)
+{
+	struct rig *r = arg;
+
+	(void)session;
+	(void)index;
+	(void)__atomic_add_fetch(&r->removed, 1, __ATOMIC_SEQ_CST);
 }
 
 static void on_closed(void *arg, struct ndx_session *session)
@@ -110,6 +199,13 @@ static void serve(struct rig *r)
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .closed = on_closed, .arg = r};
 	attr.open_many = on_open_many;
+	attr.add_many = old_server ? NULL : on_add_many;
+	attr.added = on_added;
+	attr.removed = on_removed;
+	if (rig_most > 0)
+		attr.max_queue_pairs = rig_most;
+	if (rig_stage_ms > 0)
+		attr.stage_timeout_ms = rig_stage_ms;
 	attr.tls = tls_server;
 	if (most_queue_pairs > 0)
 		attr.max_queue_pairs_per_principal = most_queue_pairs;
@@ -122,13 +218,13 @@ static void serve(struct rig *r)
 }
 
 /* A session of `count` queue pairs with the server at r->address. */
-void make_session(struct rig *r)
+enum ndx_status try_session(struct rig *r)
 {
 	struct ndx_session_queue_pair list[MOST] = {0};
 	const char *const servers[] = {r->address};
 	struct ndx_session_attr attr;
 
-	for (uint32_t i = 0; i < r->count; i++) {
+	for (uint32_t i = 0; !bare && i < r->count; i++) {
 		list[i].connector = r->a[i].connector;
 		list[i].qp = r->a[i].qp;
 	}
@@ -137,20 +233,33 @@ void make_session(struct rig *r)
 	attr.servers = servers;
 	attr.server_count = 1;
 	attr.backoff_ms = 1;
+	if (rig_stage_ms > 0)
+		attr.stage_timeout_ms = rig_stage_ms;
 	attr.max_history = 1024;
 	attr.tls = tls_client;
 	attr.queue_pairs = list;
 	attr.queue_pair_count = r->count;
-	assert_int_equal(ndx_session_create(&attr, &r->session), NDX_OK);
+	return ndx_session_create(&attr, &r->session);
+}
+
+void make_session(struct rig *r)
+{
+	assert_int_equal(try_session(r), NDX_OK);
 }
 
 void rig_up(struct rig *r, uint32_t count)
 {
 	memset(r, 0, sizeof(*r));
 	r->count = count;
+	r->lame = MOST;
+	rig = r;
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(ndx_adapter_open("loop", &r->adapters[i]), NDX_OK);
-		fake_direct(r->adapters[i]);
+		const bool direct = strcmp(rig_uri, "direct") == 0;
+
+		assert_int_equal(ndx_adapter_open(direct ? "loop" : rig_uri, &r->adapters[i]),
+		                 NDX_OK);
+		if (direct)
+			fake_direct(r->adapters[i]);
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		open_end(r->adapters[0], &r->a[i]);
@@ -165,7 +274,36 @@ void rig_up(struct rig *r, uint32_t count)
 	make_session(r);
 }
 
-static void watch(struct end *e)
+void more_up(struct rig *r, uint32_t count)
+{
+	for (r->more = 0; r->more < count; r->more++) {
+		r->more_a[r->more] = (struct end){.cq = NULL};
+		r->more_b[r->more] = (struct end){.cq = NULL};
+		open_end(r->adapters[0], &r->more_a[r->more]);
+		open_end(r->adapters[1], &r->more_b[r->more]);
+	}
+}
+
+void more_down(struct rig *r)
+{
+	for (uint32_t i = 0; i < r->more; i++) {
+		close_end(&r->more_a[i]);
+		close_end(&r->more_b[i]);
+	}
+	r->more = 0;
+	r->lame = MOST;
+}
+
+void more_list(const struct rig *r, struct ndx_session_queue_pair list[MOST])
+{
+	memset(list, 0, MOST * sizeof(*list));
+	for (uint32_t i = 0; i < r->more; i++) {
+		list[i].connector = r->more_a[i].connector;
+		list[i].qp = r->more_a[i].qp;
+	}
+}
+
+void watch(struct end *e)
 {
 	assert_int_equal(ndx_connector_notify_disconnect(e->connector, &e->notify), NDX_PENDING);
 }
@@ -174,7 +312,7 @@ void rig_run(struct rig *r, uint32_t count)
 {
 	rig_up(r, count);
 	assert_int_equal(ndx_session_run(r->session), NDX_OK);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; !bare && i < count; i++) {
 		watch(&r->a[i]);
 		watch(&r->b[i]);
 	}
@@ -207,4 +345,42 @@ void disconnect_both(struct end *from, struct end *to)
 	assert_int_equal(ndx_overlapped_wait(&from->disc, WAIT_MS), NDX_OK);
 	assert_int_equal(ndx_connector_disconnect(to->connector, &to->disc), NDX_PENDING);
 	assert_int_equal(ndx_overlapped_wait(&to->disc, WAIT_MS), NDX_OK);
+}
+
+enum ndx_status more_add(struct rig *r, uint32_t *first)
+{
+	struct ndx_session_queue_pair list[MOST];
+
+	more_list(r, list);
+	return ndx_session_add_queue_pairs(r->session, list, r->more, first);
+}
+
+void is_told(const int *count, int value)
+{
+	for (int i = 0; i < WAIT_MS && __atomic_load_n(count, __ATOMIC_SEQ_CST) < value; i++)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(__atomic_load_n(count, __ATOMIC_SEQ_CST), value);
+}
+
+void all_last(struct end *list, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(ndx_overlapped_status(&list[i].notify), NDX_PENDING);
+}
+
+void more_end(struct rig *r)
+{
+	for (uint32_t i = 0; i < r->more; i++) {
+		watch(&r->more_b[i]);
+		disconnect_both(&r->more_a[i], &r->more_b[i]);
+	}
+	more_down(r);
+}
+
+void another_batch_is_added(struct rig *r, uint32_t count)
+{
+	more_down(r);
+	more_up(r, count);
+	assert_int_equal(more_add(r, NULL), NDX_OK);
+	more_end(r);
 }

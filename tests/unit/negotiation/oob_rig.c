@@ -66,6 +66,9 @@ bool managed;
 const struct ndx_plugin *rig_plugin;
 const struct ndx_setting *rig_setting;
 const char *(*rig_detour)(uint16_t port);
+void (*rig_opens)(void);
+bool lacks_connector;
+bool lacks_qp;
 
 static void open_end(struct end *e)
 {
@@ -94,9 +97,11 @@ static enum ndx_status on_open(void *arg, struct ndx_session *session,
 {
 	struct rig *r = arg;
 
+	if (rig_opens != NULL)
+		rig_opens();
 	r->theirs = session;
-	resources->connector = r->b.connector;
-	resources->qp = r->b.qp;
+	resources->connector = lacks_connector ? NULL : r->b.connector;
+	resources->qp = lacks_qp ? NULL : r->b.qp;
 	return NDX_OK;
 }
 
@@ -114,7 +119,9 @@ static void on_staged(void *arg, struct ndx_session *session, enum ndx_stage sta
 static void on_closed(void *arg, struct ndx_session *session)
 {
 	struct rig *r = arg;
+	size_t count = 1;
 
+	(void)ndx_session_get_history(session, &r->theirs_latest, &count, NULL);
 	r->theirs_error = (struct ndx_session_error){.size = sizeof(r->theirs_error)};
 	(void)ndx_session_get_error(session, &r->theirs_error);
 	(void)__atomic_add_fetch(&r->closed, 1, __ATOMIC_SEQ_CST);

@@ -42,13 +42,14 @@ struct rig {
 	struct ndx_variant *variant;
 	struct ndx_negotiation_server *server;
 	struct ndx_session *session;
-	struct end a;               /* the client's */
-	struct end b;               /* the server's */
-	struct ndx_session *theirs; /* the server's session */
+	struct end a;                       /* the client's */
+	struct end b;                       /* the server's */
+	struct ndx_session *_Atomic theirs; /* the server's latest session */
 	int held;     /* atomic: the server's callback for `held_stage` does not come back */
 	int informed; /* atomic: stage info of the server's session is over */
 	int closed;   /* atomic: sessions of the server's */
-	struct ndx_session_error theirs_error; /* of the server's session, once it is closed */
+	struct ndx_session_error theirs_error;  /* of the server's session, once it is closed */
+	struct ndx_history_entry theirs_latest; /* ... and the latest entry of its history */
 };
 
 /* Of the next server's stages, and of the next client's; 0: the default. */
@@ -63,6 +64,11 @@ extern const struct ndx_setting *rig_setting; /* NULL: none */
 /* What the client of the next rig connects to, in place of the server; NULL: the server. Gets the
  * server's port. */
 extern const char *(*rig_detour)(uint16_t port);
+/* The server's program gives no connector, or no queue pair. */
+extern bool lacks_connector;
+extern bool lacks_qp;
+/* What the server's program does first when a session opens; NULL: nothing. */
+extern void (*rig_opens)(void);
 
 void rig_up(struct rig *r);
 /* The same, and run the session. */

@@ -87,6 +87,30 @@ static void the_mac_of_one_of_several_covers_its_number(void **state)
 	assert_non_null(binding_find_fault(&b, NDX_ROLE_CLIENT, &f));
 }
 
+/* A batch that was given up and another one do not take each other's. */
+static void the_mac_of_another_batch_is_refused(void **state)
+{
+	struct binding b = {.bound = true, .one_of_many = true, .queue_pair = 5, .batch = 2};
+	struct frame f = {
+		.type = FRAME_VALIDATE, .stage = NDX_STAGE_VALIDATE, .length = FRAME_VALIDATE_SIZE};
+	uint8_t payload[FRAME_VALIDATE_SIZE + FRAME_MAC_SIZE] = {0};
+
+	(void)state;
+	binding_begin(&b);
+	assert_true(binding_seal(&b, NDX_ROLE_CLIENT, &f, payload));
+	f.payload = payload;
+	assert_null(binding_find_fault(&b, NDX_ROLE_CLIENT, &f));
+	for (uint32_t other = 0; other < 6; other++) {
+		b.batch = other;
+		if (other != 2)
+			assert_non_null(binding_find_fault(&b, NDX_ROLE_CLIENT, &f));
+	}
+	b.batch = 2 + (1u << 24);
+	assert_non_null(binding_find_fault(&b, NDX_ROLE_CLIENT, &f));
+	b.batch = 2;
+	assert_null(binding_find_fault(&b, NDX_ROLE_CLIENT, &f));
+}
+
 /* Dialogues whose ends have these keys, or none, go as far as stage validate. */
 static struct rig *run_with(void **state, int client, int server, unsigned seed)
 {
@@ -155,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(the_mac_is_as_the_protocol_says),
 		T(the_mac_of_one_of_several_covers_its_number),
+		T(the_mac_of_another_batch_is_refused),
 		T(ends_of_one_channel_agree),
 		T(ends_of_two_channels_do_not),
 	};

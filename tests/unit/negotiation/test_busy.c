@@ -4,6 +4,8 @@
 
 #include <poll.h>
 
+#include <ndx/spi/system.h>
+
 static struct pool *pool_of(const struct ndx_session *s)
 {
 	return &s->driver.engine->pool;
@@ -119,8 +121,16 @@ static void start_waiting(struct queue *q)
 /* The busy session's function gets the thread between two operations of the other session. */
 static void start_between(struct queue *q, enum waiting waiting, int late_ms)
 {
+	const uint64_t end = ndxp_deadline(AWAIT_MS);
+
 	__atomic_store_n(&bus.hold, (int)waiting, __ATOMIC_SEQ_CST);
 	start_waiting(q);
+	while (__atomic_load_n(&bus.held, __ATOMIC_SEQ_CST) == 0 && ndxp_now_ns() < end) {
+		if (ndx_overlapped_status(&q->ov) != NDX_PENDING)
+			fail_msg("the call has ended before operation %d: %s", (int)waiting,
+			         ndx_status_name(ndx_overlapped_status(&q->ov)));
+		(void)poll(NULL, 0, 1);
+	}
 	await(&bus.held);
 	limit_pool(pool_of(q->s));
 	__atomic_store_n(&stuck, 1, __ATOMIC_SEQ_CST);

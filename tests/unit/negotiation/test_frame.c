@@ -85,7 +85,7 @@ static void each_wrong_field_is_refused(void **state)
 		{4, 5, "version 5 or later of the protocol; versions 1 and 2 are known here"},
 		{4, 255, "version 5 or later of the protocol; versions 1 and 2 are known here"},
 		{5, 0, "unknown type of frame"},
-		{5, FRAME_PROOF + 1, "unknown type of frame"},
+		{5, FRAME_REMOVE + 1, "unknown type of frame"},
 		{6, 4, "unknown stage"},
 		{7, 0x02, "unknown flag"},
 		{12, 1, "reserved bytes are not zero"},
@@ -141,10 +141,16 @@ static void a_frame_may_be_of_one_queue_pair(void **state)
 	}
 	(void)make(bytes, FRAME_DATA, 0);
 	bytes[4] = 2;
-	bytes[12] = 4; /* 1024 */
+	bytes[12] = 0xff; /* those that are added have higher indices than 1023 */
+	assert_int_equal(frame_parse(bytes, sizeof(bytes), MOST, &f, &used, &why), FRAME_WHOLE);
+	assert_int_equal(f.queue_pair, 0xff00);
+	(void)make(bytes, FRAME_HELLO, 0);
+	bytes[4] = 2;
+	bytes[13] = 1;
 	assert_int_equal(frame_parse(bytes, sizeof(bytes), MOST, &f, &used, &why), FRAME_BAD);
-	assert_string_equal(why, "a queue pair that no session has");
-	bytes[12] = 0;
+	assert_string_equal(why, "a hello with the number of a queue pair");
+	(void)make(bytes, FRAME_DATA, 0);
+	bytes[4] = 2;
 	bytes[15] = 1;
 	assert_int_equal(frame_parse(bytes, sizeof(bytes), MOST, &f, &used, &why), FRAME_BAD);
 	assert_string_equal(why, "reserved bytes are not zero");

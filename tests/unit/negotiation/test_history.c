@@ -3,6 +3,7 @@
 #include "oob_rig.h"
 
 #include <jansson.h>
+#include <poll.h>
 
 #include "fake_direct.h"
 
@@ -193,12 +194,106 @@ static void a_bad_verdict_is_in_it(void **state)
 	end_all(&r);
 }
 
+/* How many frames of that name; a goodbye that is an abort has a status. */
+static unsigned count_words(const struct ndx_session *s, enum ndx_history_kind kind,
+                            const char *text, enum ndx_status status)
+{
+	struct ndx_history_entry e[ENTRIES];
+	size_t count = ENTRIES;
+	unsigned n = 0;
+
+	assert_int_equal(ndx_session_get_history(s, e, &count, NULL), NDX_OK);
+	for (size_t i = 0; i < count; i++) {
+		if (e[i].kind != kind || strcmp(e[i].text, text) != 0)
+			continue;
+		assert_int_equal(e[i].status, status);
+		assert_int_equal(e[i].stage, NDX_STAGE_READY);
+		assert_int_equal(e[i].round, 0);
+		assert_int_equal(e[i].bytes + e[i].bytes_in, 0);
+		assert_true(i == 0 || e[i].at_us >= e[i - 1].at_us);
+		n++;
+	}
+	return n;
+}
+
+/* One goodbye, or one abort, which may have an abort as its answer. */
+static void has_word(const struct ndx_session *s, enum ndx_history_kind kind,
+                     enum ndx_status status)
+{
+	unsigned n = 0;
+
+	for (int ms = 0; ms < WAIT_MS && n == 0; ms++) {
+		n = count_words(s, kind, "goodbye", status);
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(n, 1);
+}
+
+static void the_goodbyes_of_the_connection_are_in_it(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_run(&r);
+	disconnect_both(&r.b, &r.a);
+	for (int i = 0; i < 2; i++) {
+		has_word(i == 0 ? r.session : r.theirs, NDX_HISTORY_SENT, NDX_OK);
+		has_word(i == 0 ? r.session : r.theirs, NDX_HISTORY_RECEIVED, NDX_OK);
+	}
+	rig_down(&r);
+	rig_run(&r);
+	assert_int_equal(ndx_qp_flush(r.b.qp), NDX_OK);
+	indicated(&r.a, NDX_DISCONNECT_ABORTED);
+	has_word(r.session, NDX_HISTORY_RECEIVED, NDX_E_CONNECTION_ABORTED);
+	has_word(r.theirs, NDX_HISTORY_SENT, NDX_E_CONNECTION_ABORTED);
+	rig_down(&r);
+}
+
+static void is_end_of_session(const struct ndx_history_entry *e, enum ndx_history_kind kind)
+{
+	assert_int_equal(e->kind, kind);
+	assert_string_equal(e->text, "session end");
+	assert_int_equal(e->status, NDX_OK);
+	assert_int_equal(e->stage, NDX_STAGE_READY);
+}
+
+static void the_end_of_the_session_is_in_it(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_run(&r);
+	disconnect_both(&r.a, &r.b);
+	ndx_session_close(r.session);
+	r.session = NULL;
+	wait_closed(&r);
+	is_end_of_session(&r.theirs_latest, NDX_HISTORY_RECEIVED);
+	rig_down(&r);
+	/* the connection is over, the client stays, and the server ends the session */
+	stage_ms = 200;
+	rig_run(&r);
+	stage_ms = 0;
+	disconnect_both(&r.a, &r.b);
+	wait_closed(&r);
+	is_end_of_session(&r.theirs_latest, NDX_HISTORY_SENT);
+	/* also while the client does nothing, and once, though its next stage reads it again */
+	for (int ms = 0; ms < WAIT_MS &&
+	                 count_words(r.session, NDX_HISTORY_RECEIVED, "session end", NDX_OK) == 0;
+	     ms++)
+		(void)poll(NULL, 0, 1);
+	assert_int_not_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+	assert_int_equal(count_words(r.session, NDX_HISTORY_RECEIVED, "session end", NDX_OK), 1);
+	rig_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_has_every_step_of_every_stage),
 		cmocka_unit_test(a_snapshot_of_either_end_has_it_and_no_secret),
 		cmocka_unit_test(a_bad_verdict_is_in_it),
+		cmocka_unit_test(the_goodbyes_of_the_connection_are_in_it),
+		cmocka_unit_test(the_end_of_the_session_is_in_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

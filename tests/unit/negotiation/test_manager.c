@@ -8,16 +8,30 @@
 
 #include "closed_port.h"
 
+/* A site with a server, and the attributes of its manager. */
+static void begin_site(struct site *s, bool plain, struct ndx_session_manager_attr *attr)
+{
+	site_open(s, plain);
+	site_serve(s, 0);
+	site_manager_attr(s, attr);
+}
+
+/* Its manager, and a session with its own server. */
+static uint64_t manage_one(struct site *s, const struct ndx_session_manager_attr *attr)
+{
+	const char *address = s->address;
+
+	site_manage(s, attr);
+	return site_add(s, &address, 1);
+}
+
+/* All of that, and the session is up. */
 static void one(struct site *s, bool plain, uint64_t *id)
 {
 	struct ndx_session_manager_attr attr;
-	const char *address = s->address;
 
-	site_open(s, plain);
-	site_serve(s, 0);
-	site_manager_attr(s, &attr);
-	site_manage(s, &attr);
-	*id = site_add(s, &address, 1);
+	begin_site(s, plain, &attr);
+	*id = manage_one(s, &attr);
 	site_await(s, NDX_MANAGED_UP, 1);
 }
 
@@ -123,24 +137,47 @@ static void a_connection_that_aborts_is_made_anew(void **state)
 static void a_peer_that_ends_gracefully_may_be_the_end(void **state)
 {
 	struct ndx_session_manager_attr attr;
-	const char *address;
 	struct site s;
 	uint64_t id;
 
 	(void)state;
-	site_open(&s, false);
-	site_serve(&s, 0);
-	site_manager_attr(&s, &attr);
+	begin_site(&s, false, &attr);
 	attr.end_with_peer = true;
-	site_manage(&s, &attr);
-	address = s.address;
-	id = site_add(&s, &address, 1);
+	id = manage_one(&s, &attr);
 	site_await(&s, NDX_MANAGED_UP, 1);
 	site_unserve(&s); /* its program closes the connectors */
 	assert_int_equal(site_event(&s, id, 1).kind, NDX_MANAGED_EVENT_DOWN);
 	assert_int_equal(site_event(&s, id, 1).status, NDX_OK);
 	assert_int_equal(site_event(&s, id, 2).kind, NDX_MANAGED_EVENT_ENDED);
 	site_await(&s, NDX_MANAGED_OVER, 1);
+	site_close(&s);
+}
+
+/* The plugin has queue pairs of its own: nothing but the transport tells that the server is gone.
+ */
+static void without_a_connector_the_transport_tells(void **state)
+{
+	struct ndx_session_manager_attr attr;
+	struct ndx_managed_event e;
+	struct site s;
+	uint16_t port;
+	uint64_t id;
+
+	(void)state;
+	begin_site(&s, true, &attr);
+	attr.attempts = 100000; /* the server comes back when the machine lets it */
+	id = manage_one(&s, &attr);
+	site_await(&s, NDX_MANAGED_UP, 1);
+	port = site_port(&s);
+	site_unserve(&s);
+	e = site_event(&s, id, 1);
+	assert_int_equal(e.kind, NDX_MANAGED_EVENT_DOWN);
+	assert_int_equal(e.status, NDX_E_CONNECTION_ABORTED);
+	assert_non_null(strstr(e.text, "the transport"));
+	site_serve(&s, port);
+	for (int ms = 0; ms < WAIT_MS && site_count(&s, NDX_MANAGED_EVENT_UP) < 2; ms++)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(site_count(&s, NDX_MANAGED_EVENT_UP), 2);
 	site_close(&s);
 }
 
@@ -207,19 +244,14 @@ static void it_gives_up_after_so_many_failures(void **state)
 static void a_short_life_counts_as_a_failure(void **state)
 {
 	struct ndx_session_manager_attr attr;
-	const char *address;
 	struct site s;
 	uint64_t id;
 
 	(void)state;
-	site_open(&s, true);
-	site_serve(&s, 0);
-	site_manager_attr(&s, &attr);
+	begin_site(&s, true, &attr);
 	attr.stable_ms = WAIT_MS;
 	attr.attempts = 3;
-	site_manage(&s, &attr);
-	address = s.address;
-	id = site_add(&s, &address, 1);
+	id = manage_one(&s, &attr);
 	for (unsigned life = 1; life <= 3; life++) {
 		assert_int_equal(site_event(&s, id, 2 * life - 2).kind, NDX_MANAGED_EVENT_UP);
 		assert_int_equal(
@@ -242,9 +274,7 @@ static void the_backup_is_asked_in_the_same_attempt(void **state)
 	uint64_t id;
 
 	(void)state;
-	site_open(&s, false);
-	site_serve(&s, 0);
-	site_manager_attr(&s, &attr);
+	begin_site(&s, false, &attr);
 	site_manage(&s, &attr);
 	addresses[1] = s.address;
 	id = site_add(&s, addresses, 2);
@@ -258,19 +288,14 @@ static void the_backup_is_asked_in_the_same_attempt(void **state)
 static void the_keys_of_a_former_life_are_refused(void **state)
 {
 	struct ndx_session_manager_attr attr;
-	const char *address;
 	struct site s;
 	uint64_t id;
 
 	(void)state;
-	site_open(&s, false);
-	site_serve(&s, 0);
-	site_manager_attr(&s, &attr);
-	site_manage(&s, &attr);
+	begin_site(&s, false, &attr);
 	s.token = 5;
 	s.same_token = true;
-	address = s.address;
-	id = site_add(&s, &address, 1);
+	id = manage_one(&s, &attr);
 	assert_int_equal(site_event(&s, id, 0).kind, NDX_MANAGED_EVENT_UP);
 	site_abort(&s);
 	assert_int_equal(site_event(&s, id, 1).kind, NDX_MANAGED_EVENT_DOWN);
@@ -378,20 +403,15 @@ static void a_close_waits_as_long_as_it_may(void **state)
 static void a_callback_may_cancel_and_begin_the_close(void **state)
 {
 	struct ndx_session_manager_attr attr;
-	const char *address;
 	struct site s;
 	uint64_t id;
 
 	(void)state;
 	for (int closes = 0; closes < 2; closes++) {
-		site_open(&s, false);
-		site_serve(&s, 0);
-		site_manager_attr(&s, &attr);
-		site_manage(&s, &attr);
+		begin_site(&s, false, &attr);
 		s.cancels = closes == 0;
 		s.closes = closes == 1;
-		address = s.address;
-		id = site_add(&s, &address, 1);
+		id = manage_one(&s, &attr);
 		assert_int_equal(site_event(&s, id, 0).kind, NDX_MANAGED_EVENT_UP);
 		assert_int_equal(site_event(&s, id, 1).kind, NDX_MANAGED_EVENT_DOWN);
 		assert_int_equal(site_event(&s, id, 2).kind, NDX_MANAGED_EVENT_CANCELED);
@@ -416,9 +436,7 @@ static void events_can_be_waited_for_with_poll(void **state)
 	uint64_t id;
 
 	(void)state;
-	site_open(&s, true);
-	site_serve(&s, 0);
-	site_manager_attr(&s, &attr);
+	begin_site(&s, true, &attr);
 	attr.max_events = 2;
 	site_manage(&s, &attr);
 	assert_int_equal(ndx_port_create(&port), NDX_OK);
@@ -466,9 +484,7 @@ static void two_ends_that_connect_to_each_other_get_two_connections(void **state
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		site_open(&ends[i], false);
-		site_serve(&ends[i], 0);
-		site_manager_attr(&ends[i], &attr);
+		begin_site(&ends[i], false, &attr);
 		site_manage(&ends[i], &attr);
 	}
 	for (int i = 0; i < 20; i++)
@@ -504,6 +520,7 @@ int main(void)
 		cmocka_unit_test(arguments_are_checked),
 		cmocka_unit_test(a_connection_that_aborts_is_made_anew),
 		cmocka_unit_test(a_peer_that_ends_gracefully_may_be_the_end),
+		cmocka_unit_test(without_a_connector_the_transport_tells),
 		cmocka_unit_test(a_report_ends_the_life_that_it_names),
 		cmocka_unit_test(it_gives_up_after_so_many_failures),
 		cmocka_unit_test(a_short_life_counts_as_a_failure),

@@ -24,6 +24,30 @@ static void others_last(struct rig *r, uint32_t over)
 
 /* ---- goodbyes ---- */
 
+/* One each way for each queue pair, and the latest entries are of the latest of them. */
+static void all_goodbyes_are_recorded(const struct ndx_session *s)
+{
+	struct ndx_history_entry list[128];
+	size_t count = sizeof(list) / sizeof(list[0]);
+
+	assert_int_equal(ndx_session_get_history(s, list, &count, NULL), NDX_OK);
+	for (uint32_t i = 0; i < MOST; i++) {
+		unsigned sent = 0;
+		unsigned received = 0;
+		char text[40];
+
+		(void)snprintf(text, sizeof(text), "queue pair %u: goodbye", i);
+		for (size_t k = 0; k < count; k++) {
+			if (strcmp(list[k].text, text) != 0)
+				continue;
+			sent += list[k].kind == NDX_HISTORY_SENT;
+			received += list[k].kind == NDX_HISTORY_RECEIVED;
+		}
+		assert_int_equal(sent, 1);
+		assert_int_equal(received, 1);
+	}
+}
+
 static void a_goodbye_is_that_of_one_queue_pair(void **state)
 {
 	struct rig r;
@@ -46,6 +70,8 @@ static void a_goodbye_is_that_of_one_queue_pair(void **state)
 				disconnect_both(&r.b[i], &r.a[i]);
 			over |= 1u << i;
 		}
+		if (!closes_first)
+			all_goodbyes_are_recorded(r.session);
 		if (!closes_first)
 			assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
 		/* The last connection that ends ends a session that was closed. */
@@ -146,8 +172,8 @@ static void another_queue_pair_is_refused(struct rig *r)
 	assert_int_equal(ndx_session_connect(r->session), NDX_OK);
 	assert_int_equal(ndx_session_execute(r->session, NDX_STAGE_INFO), NDX_OK);
 	for (uint32_t i = 0; i < MOST; i++)
-		assert_int_equal(r->session->many->lanes[i].s.dialogue.binding.queue_pair, i);
-	r->session->many->lanes[5].s.dialogue.binding.queue_pair = 6;
+		assert_int_equal(r->session->many->lanes[i]->s.dialogue.binding.queue_pair, i);
+	r->session->many->lanes[5]->s.dialogue.binding.queue_pair = 6;
 	/* Both ends find it; which one is the first is open. */
 	assert_int_not_equal(ndx_session_execute(r->session, NDX_STAGE_VALIDATE), NDX_OK);
 	assert_int_equal(ndx_session_get_error(r->session, &e), NDX_OK);

@@ -41,7 +41,8 @@ static void send_frame(int fd, const struct frame *f, const void *payload)
 struct other {
 	pthread_t thread;
 	int fd;
-	bool old;        /* of version 1: refuses; else welcomes, and closes in stage info */
+	const char *words; /* refuses with these; NULL: welcomes, and closes in stage info */
+	enum ndx_status status;
 	unsigned served; /* connections */
 	uint32_t asked;  /* queue pairs, of the latest hello */
 	uint32_t told;   /* mask of the queue pairs that have spoken in stage info */
@@ -49,12 +50,11 @@ struct other {
 
 static void answer_one(struct other *o, int fd)
 {
-	static const char old[] = "another version of the protocol";
 	const struct frame_welcome w = {MESSAGE, 1000, 1000};
-	struct frame_error e = {.layer = NDX_LAYER_FRAMEWORK, .status = NDX_E_REMOTE_ERROR};
+	struct frame_error e = {.layer = NDX_LAYER_FRAMEWORK, .status = o->status};
 	uint8_t bytes[FRAME_HEADER + MESSAGE];
 	uint8_t payload[FRAME_ERROR_SIZE_MAX];
-	struct frame f = {.type = o->old ? FRAME_ERROR : FRAME_WELCOME};
+	struct frame f = {.type = o->words != NULL ? FRAME_ERROR : FRAME_WELCOME};
 	struct frame_hello hello;
 	struct frame got;
 	const char *why;
@@ -62,10 +62,12 @@ static void answer_one(struct other *o, int fd)
 	assert_true(next(fd, bytes, &got));
 	assert_true(frame_parse_hello(&got, &hello, &why));
 	o->asked = hello.queue_pairs;
-	memcpy(e.text, old, sizeof(old));
-	f.length = o->old ? frame_write_error(payload, &e) : frame_write_welcome(payload, &w);
+	if (o->words != NULL)
+		(void)snprintf(e.text, sizeof(e.text), "%s", o->words);
+	f.length = o->words != NULL ? frame_write_error(payload, &e)
+	                            : frame_write_welcome(payload, &w);
 	send_frame(fd, &f, payload);
-	for (uint32_t i = 0; !o->old && i < o->asked && next(fd, bytes, &got); i++) {
+	for (uint32_t i = 0; o->words == NULL && i < o->asked && next(fd, bytes, &got); i++) {
 		assert_int_equal(got.type, FRAME_DATA);
 		assert_true(got.numbered);
 		o->told |= 1u << got.queue_pair;
@@ -85,12 +87,14 @@ static void *other_main(void *arg)
 	return NULL;
 }
 
-static void other_start(struct other *o, bool old, char address[32])
+static void other_start(struct other *o, const char *words, enum ndx_status status,
+                        char address[32])
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t length = sizeof(at);
 
-	*o = (struct other){.old = old, .fd = socket(AF_INET, SOCK_STREAM, 0)};
+	*o = (struct other){
+		.words = words, .status = status, .fd = socket(AF_INET, SOCK_STREAM, 0)};
 	assert_int_equal(bind(o->fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(o->fd, 8), 0);
 	assert_int_equal(getsockname(o->fd, (struct sockaddr *)&at, &length), 0);
@@ -105,7 +109,38 @@ static void other_stop(struct other *o)
 	(void)close(o->fd);
 }
 
-static void a_server_of_version_1_is_named(void **state)
+/* That of version 1, as it was, and one that may come: its words do not matter. */
+static void a_server_that_does_not_know_version_2_is_named(void **state)
+{
+	static const char *const words[] = {
+		"another version of the protocol",
+		"version 2 of the protocol; versions 3 and 4 are known"};
+	struct ndx_session_error e = {.size = sizeof(e)};
+	struct other o;
+	struct rig r;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		rig_up(&r, 5);
+		ndx_session_close(r.session);
+		other_start(&o, words[i], NDX_E_REMOTE_ERROR, r.address);
+		make_session(&r);
+		assert_int_equal(ndx_session_run(r.session), NDX_E_NOT_SUPPORTED);
+		assert_int_equal(ndx_session_get_error(r.session, &e), NDX_OK);
+		assert_non_null(strstr(e.text,
+		                       "the server does not know version 2 of the protocol, "
+		                       "which several queue pairs in one session need"));
+		assert_non_null(strstr(e.text, words[i]));
+		assert_int_equal(e.of_queue_pair, 0);
+		other_stop(&o);
+		assert_int_equal(o.served, 1); /* not tried again */
+		assert_int_equal(o.asked, 5);
+		rig_down(&r);
+	}
+}
+
+/* A server that knows it, and refuses for a cause of its own: the client tries again. */
+static void any_other_refusal_is_what_the_server_says(void **state)
 {
 	struct ndx_session_error e = {.size = sizeof(e)};
 	struct other o;
@@ -114,16 +149,13 @@ static void a_server_of_version_1_is_named(void **state)
 	(void)state;
 	rig_up(&r, 5);
 	ndx_session_close(r.session);
-	other_start(&o, true, r.address);
+	other_start(&o, "another version of the protocol", NDX_E_INSUFFICIENT_RESOURCES, r.address);
 	make_session(&r);
-	assert_int_equal(ndx_session_run(r.session), NDX_E_NOT_SUPPORTED);
+	assert_int_equal(ndx_session_run(r.session), NDX_E_CONNECTION_REFUSED);
 	assert_int_equal(ndx_session_get_error(r.session, &e), NDX_OK);
-	assert_non_null(strstr(e.text, "the server speaks version 1 of the protocol, and several "
-	                               "queue pairs in one session need version 2"));
-	assert_int_equal(e.of_queue_pair, 0);
+	assert_null(strstr(e.text, "version 2"));
 	other_stop(&o);
-	assert_int_equal(o.served, 1); /* not tried again */
-	assert_int_equal(o.asked, 5);
+	assert_int_equal(o.served, 3);
 	rig_down(&r);
 }
 
@@ -137,7 +169,7 @@ static void a_broken_session_is_not_resumed(void **state)
 	(void)state;
 	rig_up(&r, 5);
 	ndx_session_close(r.session);
-	other_start(&o, false, r.address);
+	other_start(&o, NULL, NDX_OK, r.address);
 	make_session(&r);
 	assert_int_equal(ndx_session_run(r.session), NDX_E_CONNECTION_ABORTED);
 	assert_int_equal(ndx_session_get_error(r.session, &e), NDX_OK);
@@ -282,7 +314,8 @@ static void all_frames_of_a_session_may_come_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_server_of_version_1_is_named),
+		cmocka_unit_test(a_server_that_does_not_know_version_2_is_named),
+		cmocka_unit_test(any_other_refusal_is_what_the_server_says),
 		cmocka_unit_test(a_broken_session_is_not_resumed),
 		cmocka_unit_test(frames_that_are_of_no_queue_pair_end_the_session),
 		cmocka_unit_test(all_frames_of_a_session_may_come_at_once),

@@ -285,6 +285,31 @@ static void the_servers_time_out_does_not_lose_an_abort(void **state)
 	rig_down(&r);
 }
 
+/* Of the two objects of the queue pair the server's program gives one. */
+static void a_queue_pair_with_one_object_is_refused(void **state)
+{
+	static const char *const texts[] = {"gave no connector beside its queue pair",
+	                                    "gave no queue pair beside its connector"};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct ndx_session_error e = {.size = sizeof(e)};
+		struct rig r;
+
+		lacks_connector = i == 0;
+		lacks_qp = i == 1;
+		rig_up(&r);
+		assert_int_equal(ndx_session_run(r.session), NDX_E_REMOTE_ERROR);
+		assert_int_equal(ndx_session_get_error(r.session, &e), NDX_OK);
+		if (strstr(e.text, texts[i]) == NULL)
+			fail_msg("%s", e.text);
+		wait_closed(&r); /* the program has opened, and gets its objects back */
+		assert_int_equal(r.theirs_error.status, NDX_E_INVALID_PARAMETER);
+		rig_down(&r);
+	}
+	lacks_connector = lacks_qp = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +322,7 @@ int main(void)
 		cmocka_unit_test(a_peer_that_never_connects_is_given_up),
 		cmocka_unit_test(a_cancelled_session_takes_its_connection_along),
 		cmocka_unit_test(the_servers_time_out_does_not_lose_an_abort),
+		cmocka_unit_test(a_queue_pair_with_one_object_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

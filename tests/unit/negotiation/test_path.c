@@ -19,6 +19,9 @@ static const struct ndx_spi_proof deaf_peer = {NDX_PROVED_NOTHING, NDX_PROVED_WH
 static const struct ndx_spi_proof deaf = {NDX_PROVED_NOTHING, NDX_PROVED_NOTHING, NDX_E_IO_TIMEOUT,
                                           12};
 
+static const struct ndx_spi_proof nothing_written = {NDX_PROVED_NOTHING, NDX_PROVED_WHOLE,
+                                                     NDX_E_REMOTE_ERROR, 5};
+
 static void rig_up_with(struct rig *r, struct ndx_spi_proof client, struct ndx_spi_proof server)
 {
 	fake_direct_proves = true;
@@ -115,6 +118,21 @@ static void what_does_not_arrive_is_waited_for(void **state)
 	fails_in_validate(&r, NDX_E_HOST_UNREACHABLE,
 	                  "packets of the path MTU, 1024 bytes, do not pass from client to server");
 	assert_true(__atomic_load_n(&fake_direct_looks, __ATOMIC_SEQ_CST) > 50);
+	rig_down_with(&r);
+}
+
+/* The end whose device refuses a write knows at once, whatever the writer knows. */
+static void a_refusal_is_not_waited_for(void **state)
+{
+	struct ndx_spi_proof server = all;
+	struct rig r;
+
+	(void)state;
+	server.seen = NDX_PROVED_REFUSED;
+	rig_up_with(&r, nothing_written, server);
+	fails_in_validate(&r, NDX_E_ACCESS_VIOLATION,
+	                  "do not pass from client to server: the device there refuses the key");
+	assert_true(__atomic_load_n(&fake_direct_looks, __ATOMIC_SEQ_CST) < 10);
 	rig_down_with(&r);
 }
 
@@ -292,6 +310,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_proved_without_the_provider),
 		cmocka_unit_test(the_direction_that_fails_is_named),
 		cmocka_unit_test(what_does_not_arrive_is_waited_for),
+		cmocka_unit_test(a_refusal_is_not_waited_for),
 		cmocka_unit_test(a_cancel_ends_the_proof),
 		cmocka_unit_test(the_end_of_the_connection_ends_the_proof),
 		cmocka_unit_test(the_end_of_the_server_ends_the_proof),

@@ -8,6 +8,7 @@
 #define NONE NDX_PROVED_NOTHING
 #define SMALL NDX_PROVED_SMALL
 #define WHOLE NDX_PROVED_WHOLE
+#define REFUSED NDX_PROVED_REFUSED
 
 static const struct ndx_agreement writes = {.kind = NDX_DESCRIPTION_VERBS_RC, .mtu = 1024};
 static const struct ndx_agreement messages = {.kind = NDX_DESCRIPTION_RENDEZVOUS};
@@ -77,6 +78,26 @@ static const struct row rows[] = {
          {NONE, NONE, 1},
          NDX_E_ACCESS_VIOLATION,
          "pass in neither direction: the device there refuses the key"},
+	{"the client's device refuses the key, and the server gets no answer",
+         {WHOLE, REFUSED, 0},
+         {NONE, WHOLE, 0},
+         NDX_E_ACCESS_VIOLATION,
+         "do not pass from server to client: the device there refuses the key"},
+	{"the server's device refuses the key, the client gets no answer, and all else is flushed",
+         {NONE, NONE, 0},
+         {NONE, REFUSED, 0},
+         NDX_E_ACCESS_VIOLATION,
+         "do not pass from client to server: the device there refuses the key"},
+	{"both ends know that the client's device refuses the key",
+         {NONE, REFUSED, 0},
+         {NONE, NONE, 1},
+         NDX_E_ACCESS_VIOLATION,
+         "do not pass from server to client: the device there refuses the key"},
+	{"both devices refuse the key, and the server gets no answer",
+         {NONE, REFUSED, 1},
+         {NONE, NONE, 0},
+         NDX_E_ACCESS_VIOLATION,
+         "pass in neither direction: the device there refuses the key"},
 	{"an acknowledgement is late",
          {SMALL, WHOLE, 0},
          {WHOLE, WHOLE, 0},
@@ -143,10 +164,10 @@ static void every_verdict_fits_and_is_one_of_both_ends(void **state)
 	unsigned ok = 0;
 
 	(void)state;
-	for (unsigned i = 0; i < 18 * 18; i++) {
-		const struct frame_proof a = {(uint8_t)(i % 3), (uint8_t)(i / 3 % 3), i / 9 % 2};
-		const struct frame_proof b = {(uint8_t)(i / 18 % 3), (uint8_t)(i / 54 % 3),
-		                              i / 162 % 2};
+	for (unsigned i = 0; i < 24 * 24; i++) {
+		const struct frame_proof a = {(uint8_t)(i % 3), (uint8_t)(i / 3 % 4), i / 12 % 2};
+		const struct frame_proof b = {(uint8_t)(i / 24 % 3), (uint8_t)(i / 72 % 4),
+		                              i / 288 % 2};
 		char client[PROOF_TEXT] = "";
 		char server[PROOF_TEXT] = "";
 		const enum ndx_status st = proof_judge(NDX_ROLE_CLIENT, &a, &b, &writes, client);

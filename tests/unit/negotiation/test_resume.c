@@ -30,6 +30,7 @@ static struct proxy {
 	enum how how;
 	unsigned frames[2];
 	bool forgets; /* take from both ends what they say of replays */
+	int welcomes; /* atomic: how many say that the session goes on */
 	/* or at the first frames of each part. */
 	unsigned left[PARTS];
 	unsigned cuts[PARTS]; /* so far */
@@ -75,6 +76,25 @@ static bool pass(int to, const uint8_t *bytes, size_t length)
 	return send(to, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
+/* Forward the first frame. False: the connection is cut, or has ended. */
+static bool forward_frame(struct side *s, int to, int direction, size_t length)
+{
+	if (is_cut(s->bytes, direction)) {
+		if (proxy.how != BEFORE)
+			(void)pass(to, s->bytes, proxy.how == BEHIND ? length : length - 1);
+		return false;
+	}
+	if (proxy.forgets && s->bytes[5] == FRAME_HELLO)
+		s->bytes[7] &= (uint8_t)~FRAME_REPLAYS;
+	if (!pass(to, s->bytes, length))
+		return false;
+	if (s->bytes[5] == FRAME_WELCOME && (s->bytes[7] & FRAME_RESUMED) != 0)
+		(void)__atomic_add_fetch(&proxy.welcomes, 1, __ATOMIC_SEQ_CST);
+	s->used -= length;
+	memmove(s->bytes, s->bytes + length, s->used);
+	return true;
+}
+
 /* Forward the whole frames that have come. False: the connection is cut, or has ended. */
 static bool forward(struct side *s, int from, int to, int direction)
 {
@@ -89,17 +109,8 @@ static bool forward(struct side *s, int from, int to, int direction)
 		assert_true(length <= sizeof(s->bytes));
 		if (s->used < length)
 			break;
-		if (is_cut(s->bytes, direction)) {
-			if (proxy.how != BEFORE)
-				(void)pass(to, s->bytes, proxy.how == BEHIND ? length : length - 1);
+		if (!forward_frame(s, to, direction, length))
 			return false;
-		}
-		if (proxy.forgets && s->bytes[5] == FRAME_HELLO)
-			s->bytes[7] &= (uint8_t)~FRAME_REPLAYS;
-		if (!pass(to, s->bytes, length))
-			return false;
-		s->used -= length;
-		memmove(s->bytes, s->bytes + length, s->used);
 	}
 	return true;
 }
@@ -283,6 +294,38 @@ static void without_replays_goodbyes_use_the_second_transport(void **state)
 	assert_int_equal(proxy.cuts[INFO], 1);
 }
 
+static int opens;             /* atomic: of the server's program */
+static unsigned proxy_wanted; /* so many transports break */
+
+/* Long enough for the client to come back: until the session has its next transport, or another
+ * session has come instead. */
+static void open_slowly(void)
+{
+	const int opened = __atomic_add_fetch(&opens, 1, __ATOMIC_SEQ_CST);
+
+	for (int ms = 0; ms < WAIT_MS && opened == __atomic_load_n(&opens, __ATOMIC_SEQ_CST) &&
+	                 __atomic_load_n(&proxy.welcomes, __ATOMIC_SEQ_CST) < (int)proxy_wanted;
+	     ms++)
+		(void)poll(NULL, 0, 1);
+}
+
+/* The transport breaks while the server's program opens the session: once, then twice. */
+static void and_while_the_program_opens_the_session(void **state)
+{
+	(void)state;
+	rig_opens = open_slowly;
+	for (proxy_wanted = 1; proxy_wanted <= 2; proxy_wanted++) {
+		__atomic_store_n(&opens, 0, __ATOMIC_SEQ_CST);
+		proxy_begin();
+		proxy.forgets = true;
+		proxy.left[INFO] = proxy_wanted;
+		run_through("cuts in a callback, without replays");
+		assert_int_equal(proxy.cuts[INFO], proxy_wanted);
+		assert_int_equal(opens, 1);
+	}
+	rig_opens = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +334,7 @@ int main(void)
 		cmocka_unit_test(nor_where_the_path_is_proved),
 		cmocka_unit_test(nor_where_a_connection_manager_connects),
 		cmocka_unit_test(without_replays_goodbyes_use_the_second_transport),
+		cmocka_unit_test(and_while_the_program_opens_the_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

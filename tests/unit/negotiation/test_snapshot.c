@@ -238,6 +238,11 @@ static void an_empty_server_tells_its_limits(void **state)
 	text_is(root, "address", r->address);
 	assert_int_equal(number(json_object_get(root, "limits"), "max_sessions"), 4096);
 	assert_int_equal(number(json_object_get(root, "limits"), "max_waiting_per_address"), 2048);
+	/* in plaintext there is nothing that they would save */
+	assert_int_equal(number(json_object_get(root, "limits"), "max_handshakes_per_address"),
+	                 NDX_NEGOTIATION_SERVER_NO_LIMIT);
+	assert_int_equal(number(json_object_get(root, "limits"), "max_handshakes"),
+	                 NDX_NEGOTIATION_SERVER_NO_LIMIT);
 	assert_int_equal(number(json_object_get(root, "limits"), "max_memory_per_principal"), 0);
 	assert_int_equal(number(json_object_get(root, "limits"), "hello_timeout_ms"), 6 * WAIT_MS);
 	assert_int_equal(number(json_object_get(root, "pool"), "threads"), 1);

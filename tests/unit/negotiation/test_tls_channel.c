@@ -34,7 +34,7 @@ static void channel_close(struct channel *c)
 {
 	for (int i = 0; i < 2; i++) {
 		tls_end(c->ends[i]);
-		tls_context_free(c->contexts[i]);
+		tls_context_put(c->contexts[i]);
 		(void)close(c->fds[i]);
 	}
 }

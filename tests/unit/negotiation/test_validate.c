@@ -139,7 +139,7 @@ static void refuses_as_proof(struct rig *r, const struct frame *wrong, const cha
 static void a_bad_proof_is_refused(void **state)
 {
 	static const uint8_t bad[][FRAME_PROOF_SIZE] = {
-		{3, 0, 0, 0}, {0, 3, 0, 0}, {2, 2, 2, 0}, {2, 2, 0, 1}};
+		{3, 0, 0, 0}, {0, 4, 0, 0}, {2, 2, 2, 0}, {2, 2, 0, 1}};
 	static const uint8_t validate[FRAME_VALIDATE_SIZE];
 	struct frame wrong = {.type = FRAME_PROOF, .stage = NDX_STAGE_VALIDATE};
 

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -275,6 +276,32 @@ static int connected(const struct sockaddr_in *at)
 int host_join(const struct host *h)
 {
 	return connected(&h->at);
+}
+
+int host_join_from(const struct host *h, uint32_t address)
+{
+	const struct timeval limit = {.tv_sec = WAIT_MS / 1000};
+	const struct sockaddr_in from = {.sin_family = AF_INET,
+	                                 .sin_addr = {.s_addr = htonl(address)}};
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&h->at, sizeof(h->at)), 0);
+	return fd;
+}
+
+void host_has_closed(int fd)
+{
+	uint8_t bytes[256];
+	ssize_t n;
+
+	do
+		n = recv(fd, bytes, sizeof(bytes), 0);
+	while (n > 0);
+	assert_true(n == 0 || errno == ECONNRESET); /* not EAGAIN */
+	(void)close(fd);
 }
 
 struct ndx_session *tls_session(struct rig *r, const char *address, const struct ndx_tls_attr *tls,

@@ -53,6 +53,10 @@ void host_stats(const struct host *h, struct ndx_negotiation_server_stats *stats
 void host_await_empty(const struct host *h);
 /* A connected socket, with time-outs. */
 int host_join(const struct host *h);
+/* The same from an address of the loopback. */
+int host_join_from(const struct host *h, uint32_t address);
+/* The server closes the socket, whatever comes before that; then so does this. */
+void host_has_closed(int fd);
 
 struct ndx_session *tls_session(struct rig *r, const char *address, const struct ndx_tls_attr *tls,
                                 uint32_t connect_ms);

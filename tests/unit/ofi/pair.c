@@ -45,13 +45,14 @@ static void close_side(struct pair_side *side)
 int pair_up(void **state)
 {
 	const char *uri = getenv("PAIR_URI");
+	const char *address = getenv("PAIR_ADDRESS");
 	struct pair *p = calloc(1, sizeof(*p));
 	struct sockaddr_in any = {.sin_family = AF_INET};
 	socklen_t len = sizeof(p->address);
 
 	if (uri == NULL)
 		uri = "ofi:tcp?iface=lo";
-	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	any.sin_addr.s_addr = address != NULL ? inet_addr(address) : htonl(INADDR_LOOPBACK);
 	open_side(&p->a, uri);
 	open_side(&p->b, uri);
 	assert_int_equal(
@@ -80,14 +81,18 @@ int pair_down(void **state)
 void pair_make_side(struct pair *p, struct pair_side *side)
 {
 	struct ndx_qp_attr attr = p->attr;
+	struct ndx_connector_attr how;
 
+	ndx_connector_attr_init(&how);
+	if (p->drain_ms > 0)
+		how.drain_timeout_ms = p->drain_ms;
 	memset(&side->ov, 0, sizeof(side->ov));
 	assert_int_equal(ndx_cq_create_depth(side->adapter, 2, &side->cq), NDX_OK);
 	attr.receive_cq = side->cq;
 	attr.initiator_cq = side->cq;
 	attr.context = side;
 	assert_int_equal(ndx_qp_create(side->adapter, &attr, &side->qp), NDX_OK);
-	assert_int_equal(ndx_connector_create(side->adapter, NULL, &side->connector), NDX_OK);
+	assert_int_equal(ndx_connector_create(side->adapter, &how, &side->connector), NDX_OK);
 }
 
 void pair_drop_side(struct pair_side *side)

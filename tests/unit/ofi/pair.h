@@ -33,11 +33,12 @@ struct pair {
 	struct ndx_listener *listener;
 	struct sockaddr_storage address; /* the address of the listener */
 	struct ndx_qp_attr attr;         /* change before pair_make() */
+	uint32_t drain_ms;               /* drain time-out of connectors; 0: the default */
 	uint32_t read_limit;             /* inbound and outbound read limit of both sides */
 };
 
 /* cmocka fixtures: *state is a struct pair with adapters, regions and a listener. The environment
- * variable PAIR_URI replaces the URI. */
+ * variable PAIR_URI replaces the URI, PAIR_ADDRESS the address of the listener, 127.0.0.1. */
 int pair_up(void **state);
 int pair_down(void **state);
 

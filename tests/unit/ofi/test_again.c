@@ -9,7 +9,7 @@
 
 #define LONG 70000u /* a length that takes two control messages */
 
-/* The operations of a's endpoint. Only this endpoint fails. */
+/* The operations of one endpoint. Only this endpoint fails. */
 static struct {
 	struct fi_ops_rma rma;
 	struct fi_ops_msg msg;
@@ -36,9 +36,14 @@ static ssize_t sendmsg_(struct fid_ep *ep, const struct fi_msg *msg, uint64_t fl
 	return is_refused() ? -FI_EAGAIN : stack.real_msg->sendmsg(ep, msg, flags);
 }
 
-static void refuse_calls(struct pair *p, uint32_t which)
+static ssize_t recvmsg_(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	struct ofi_qp *qp = (struct ofi_qp *)(void *)p->a.qp;
+	return is_refused() ? -FI_EAGAIN : stack.real_msg->recvmsg(ep, msg, flags);
+}
+
+static void refuse_calls(const struct pair_side *side, uint32_t which)
+{
+	struct ofi_qp *qp = (struct ofi_qp *)(void *)side->qp;
 
 	ndxp_lock_acquire(&qp->base.lock);
 	if (qp->ep->rma != &stack.rma) {
@@ -48,6 +53,7 @@ static void refuse_calls(struct pair *p, uint32_t which)
 		stack.msg = *stack.real_msg;
 		stack.rma.writemsg = writemsg;
 		stack.msg.sendmsg = sendmsg_;
+		stack.msg.recvmsg = recvmsg_;
 		qp->ep->rma = &stack.rma;
 		qp->ep->msg = &stack.msg;
 	}
@@ -89,7 +95,7 @@ static void a_refused_ask_is_retried_soon_after_a_waiting_send(void **state)
 	pair_receive(&p->b, 2, 0, 64);
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 2, NDX_OK);
 	pair_expect(&p->a, NDX_REQUEST_SEND, 1, NDX_OK);
-	refuse_calls(p, 1);
+	refuse_calls(&p->a, 1);
 	assert_int_equal(ndx_qp_write(p->a.qp, (void *)3, &sge, 1, (uintptr_t)p->b.memory,
 	                              ndx_mr_get_remote_token(p->b.mr), 0),
 	                 NDX_OK);
@@ -108,7 +114,7 @@ static void a_write_with_immediate_data_goes_on_where_it_stopped(void **state)
 	write_with_immediate(p, p->a.mr, 100);
 	expect_written(p, 100);
 	for (uint32_t which = 0; which < 64; which++) {
-		refuse_calls(p, which);
+		refuse_calls(&p->a, which);
 		write_with_immediate(p, p->a.mr, which);
 		expect_written(p, which);
 	}
@@ -131,12 +137,77 @@ static void memory_of_a_write_that_began_is_not_given_back_before_it_ends(void *
 	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 1, NDX_OK);
 	pair_expect(&p->a, NDX_REQUEST_WRITE, 1, NDX_OK);
 	assert_int_equal(ndx_qp_receive(p->b.qp, (void *)2, NULL, 0), NDX_OK);
-	refuse_calls(p, UINT32_MAX << 2);
+	refuse_calls(&p->a, UINT32_MAX << 2);
 	write_with_immediate(p, mr, 2);
 	while (__atomic_load_n(&stack.calls, __ATOMIC_SEQ_CST) < 3)
 		; /* the message waits for the peer's credit */
 	ndx_mr_close(mr);
 	pair_expect(&p->a, NDX_REQUEST_WRITE, 2, NDX_E_CANCELED);
+	pair_drop(p);
+}
+
+/* The sender waits for its only credit. The consumer of the receive, which does nothing more, has
+ * polled so much before that its next poll is to send credits; or it has not polled. */
+static void refuse_receive(struct pair *p, uint32_t which, bool polls)
+{
+	struct ndx_result result;
+
+	pair_make(p);
+	pair_connect(p);
+	pair_send(&p->a, 1, 0, 64, 0);
+	for (unsigned i = 0; polls && i < 1000; i++)
+		assert_int_equal(ndx_cq_get_results(p->b.cq, &result, 1), 0);
+	refuse_calls(&p->b, which);
+	pair_receive(&p->b, 2, 0, 64);
+	if (polls)
+		assert_int_equal(ndx_cq_get_results(p->b.cq, &result, 1), 0);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 1, NDX_OK);
+	assert_true(__atomic_load_n(&stack.calls, __ATOMIC_SEQ_CST) > 1);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 2, NDX_OK);
+	pair_disconnect(p);
+	pair_drop(p);
+}
+
+static void a_refused_credit_is_sent_again(void **state)
+{
+	struct pair *p = *state;
+
+	p->attr.no_receive_timeout_ms = NDX_INFINITE;
+	refuse_receive(p, 2, false); /* the receive is call 0 */
+	refuse_receive(p, 6, false);
+	refuse_receive(p, 2, true);
+	refuse_receive(p, 6, true);
+}
+
+/* No receive is with libfabric that could complete, and bring this one along. */
+static void a_refused_receive_is_posted_again(void **state)
+{
+	struct pair *p = *state;
+
+	p->attr.no_receive_timeout_ms = NDX_INFINITE;
+	refuse_receive(p, 1, false);
+	refuse_receive(p, 3, false);
+	refuse_receive(p, 1, true);
+}
+
+/* Both ends wait for a receive of the other one, and the time for that is much longer than that
+ * until the credit is sent again. */
+static void a_send_that_waits_does_not_delay_a_refused_credit(void **state)
+{
+	struct pair *p = *state;
+
+	p->attr.no_receive_timeout_ms = 3000;
+	pair_make(p);
+	pair_connect(p);
+	pair_send(&p->a, 1, 0, 64, 0);
+	pair_send(&p->b, 3, 0, 64, 0);
+	refuse_calls(&p->b, 6);
+	pair_receive(&p->b, 2, 0, 64);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 1, NDX_OK);
+	pair_expect(&p->b, NDX_REQUEST_RECEIVE, 2, NDX_OK);
+	pair_receive(&p->a, 4, 0, 64);
+	pair_expect(&p->b, NDX_REQUEST_SEND, 3, NDX_OK);
+	pair_disconnect(p);
 	pair_drop(p);
 }
 
@@ -146,6 +217,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_refused_ask_is_retried_soon_after_a_waiting_send),
+		CASE(a_refused_credit_is_sent_again),
+		CASE(a_refused_receive_is_posted_again),
+		CASE(a_send_that_waits_does_not_delay_a_refused_credit),
 		CASE(a_write_with_immediate_data_goes_on_where_it_stopped),
 		CASE(memory_of_a_write_that_began_is_not_given_back_before_it_ends),
 	};

@@ -143,6 +143,17 @@ static uint32_t entry_of(const struct bare *b, uint32_t place)
 	return ndxp_get_be32(b->memory + OFI_AREA_SIZES + (size_t)place * OFI_SIZE_ENTRY);
 }
 
+/* The entry comes before the credits of its receive, but those that were read may be of the round
+ * before. */
+static void await_entry(struct bare *b, uint32_t place, uint32_t value)
+{
+	const uint64_t end = pair_now() + PAIR_TIMEOUT_MS;
+
+	while (entry_of(b, place) != value && pair_now() < end)
+		(void)fi_cq_read(b->cq, NULL, 0);
+	assert_int_equal(entry_of(b, place), value);
+}
+
 /* Read until the peer has given so many credits. */
 static void read_credits(struct bare *b, unsigned wanted)
 {
@@ -206,9 +217,9 @@ static void only_what_differs_is_told(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(entry_of(&b, i), 0);
 	a_round(&b, p, 0, other);
+	await_entry(&b, 1, 129);
+	await_entry(&b, 2, 33);
 	assert_int_equal(entry_of(&b, 0), 0);
-	assert_int_equal(entry_of(&b, 1), 129);
-	assert_int_equal(entry_of(&b, 2), 33);
 	assert_int_equal(entry_of(&b, 3), 0);
 	/* written once: what the peer has is not written again */
 	memset(b.memory + OFI_AREA_SIZES, 0xff, 4 * OFI_SIZE_ENTRY);
@@ -216,14 +227,14 @@ static void only_what_differs_is_told(void **state)
 	assert_int_equal(entry_of(&b, 1), UINT32_MAX);
 	assert_int_equal(entry_of(&b, 2), UINT32_MAX);
 	a_round(&b, p, 0, same);
+	await_entry(&b, 1, 0);
+	await_entry(&b, 2, 0);
 	assert_int_equal(entry_of(&b, 0), UINT32_MAX);
-	assert_int_equal(entry_of(&b, 1), 0);
-	assert_int_equal(entry_of(&b, 2), 0);
 	assert_int_equal(entry_of(&b, 3), UINT32_MAX);
 	half_a_round(&b, p);
 	a_round(&b, p, 2, other);
-	assert_int_equal(entry_of(&b, 3), 129);
-	assert_int_equal(entry_of(&b, 0), 33);
+	await_entry(&b, 3, 129);
+	await_entry(&b, 0, 33);
 	bare_close(&b);
 	assert_int_equal(pair_wait(&p->b.ov), NDX_OK);
 	pair_drop_side(&p->b);

@@ -175,6 +175,32 @@ static void more_receives_than_there_can_be_are_refused(void **state)
 	assert_non_null(ndxp_rc_record_decode(bytes, NDXP_RC_RECORD_HEADER, &out));
 }
 
+/* An older version finds that the queue holds less than what is offered, and refuses. */
+static void a_shared_queue_is_told_as_an_impossible_one(void **state)
+{
+	struct ndxp_rc_record in = sample_record(2);
+	uint8_t bytes[NDXP_RC_RECORD_SIZE];
+	struct ndxp_rc_record out = {0};
+	size_t len;
+
+	(void)state;
+	in.shared = true;
+	in.depth = 0x1234;
+	in.credits = 0;
+	len = ndxp_rc_record_encode(&in, bytes);
+	assert_int_equal(bytes[2] << 8 | bytes[3], 0);
+	assert_memory_equal(bytes + 16, "\0\0\x12\x34", 4);
+	assert_null(ndxp_rc_record_decode(bytes, len, &out));
+	assert_memory_equal(&in, &out, sizeof(in));
+	/* more than fits into a depth, and a queue that is not shared and holds nothing */
+	bytes[17] = 1;
+	assert_non_null(ndxp_rc_record_decode(bytes, len, &out));
+	memset(bytes + 16, 0, 4);
+	assert_null(ndxp_rc_record_decode(bytes, len, &out));
+	assert_false(out.shared);
+	assert_int_equal(out.depth, 0);
+}
+
 /* ---- the control region ---- */
 
 struct region {
@@ -274,6 +300,7 @@ int main(void)
 		cmocka_unit_test(first_messages_come_out_as_they_went_in),
 		cmocka_unit_test(first_messages_of_a_wrong_length_are_refused),
 		cmocka_unit_test(more_receives_than_there_can_be_are_refused),
+		cmocka_unit_test(a_shared_queue_is_told_as_an_impossible_one),
 		IN_REGION(credits_are_what_was_posted_less_what_was_used),
 		IN_REGION(impossible_credits_are_ignored),
 		IN_REGION(a_goodbye_counts_when_all_before_it_has_come),

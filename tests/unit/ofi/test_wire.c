@@ -96,6 +96,31 @@ static void spoilt_connection_data_are_refused(void **state)
 	assert_null(ofi_cm_decode(good, len, OFI_CM_CONNECT, &out));
 }
 
+static void a_shared_receive_queue_is_told_apart(void **state)
+{
+	struct ofi_cm cm = sample(OFI_CM_CONNECT, 4);
+	uint8_t bytes[OFI_CM_SIZE];
+	struct ofi_cm out;
+	size_t len;
+
+	(void)state;
+	cm.shared = true;
+	cm.credits = 0;
+	cm.depth = 64;
+	len = ofi_cm_encode(&cm, bytes);
+	assert_null(ofi_cm_decode(bytes, len, OFI_CM_CONNECT, &out));
+	assert_true(out.shared);
+	assert_int_equal(out.depth, 64);
+	/* a version that knows of none: a depth that no adapter has */
+	assert_in_range(bytes[26] << 8 | bytes[27], OFI_CM_DEPTH_MAX + 1, UINT16_MAX);
+	bytes[25] = 1; /* a credit that was not asked for */
+	assert_non_null(ofi_cm_decode(bytes, len, OFI_CM_CONNECT, &out));
+	cm.shared = false;
+	len = ofi_cm_encode(&cm, bytes);
+	assert_null(ofi_cm_decode(bytes, len, OFI_CM_CONNECT, &out));
+	assert_false(out.shared);
+}
+
 static void random_bytes_are_never_taken_for_connection_data(void **state)
 {
 	uint8_t bytes[OFI_CM_SIZE];
@@ -217,8 +242,12 @@ static void control_messages_that_come_alone_are_checked(void **state)
 	assert_non_null(check_control(OFI_CTRL_ANSWER, 0, 1));
 	assert_null(check_control(OFI_CTRL_SIZE, 0xffff, 0xffff));
 	assert_null(check_control(OFI_CTRL_TOO_LONG, 1, 0x4000));
+	assert_null(check_control(OFI_CTRL_WANT, 0, 1));
+	assert_null(check_control(OFI_CTRL_WANT, 0, 4096));
+	assert_non_null(check_control(OFI_CTRL_WANT, 0, 0));
+	assert_non_null(check_control(OFI_CTRL_WANT, 1, 1));
 	assert_non_null(check_control(OFI_CTRL_HELLO, 0, 0));
-	for (unsigned type = OFI_CTRL_TOO_LONG + 1; type < 128; type++)
+	for (unsigned type = OFI_CTRL_WANT + 1; type < 128; type++)
 		assert_non_null(check_control((uint8_t)type, 0, 0));
 }
 
@@ -267,6 +296,7 @@ int main(void)
 		cmocka_unit_test(connection_data_come_out_as_they_went_in),
 		cmocka_unit_test(connection_data_have_their_documented_layout),
 		cmocka_unit_test(spoilt_connection_data_are_refused),
+		cmocka_unit_test(a_shared_receive_queue_is_told_apart),
 		cmocka_unit_test(random_bytes_are_never_taken_for_connection_data),
 		cmocka_unit_test(a_control_message_keeps_its_fields_apart),
 		cmocka_unit_test(control_data_beside_messages_is_checked),

@@ -45,9 +45,18 @@ static ssize_t stack_write(struct fid_ep *ep, const struct fi_msg_rma *msg, uint
 {
 	struct fixture *f = container_of(ep, struct fixture, ep);
 
-	(void)flags;
 	assert_false(f->shut);
+	if (f->refusing)
+		return -FI_EAGAIN;
 	assert_true(f->delivered < FIXTURE_REQUESTS);
+	if (flags & FI_REMOTE_CQ_DATA) {
+		f->told++;
+		f->data = msg->data;
+	}
+	if (msg->rma_iov->addr == NDXP_RC_CREDITS) {
+		memcpy(&f->announced, msg->msg_iov->iov_base, sizeof(f->announced));
+		f->announced = be64toh(f->announced);
+	}
 	if (msg->rma_iov->addr == NDXP_RC_GOODBYE) {
 		assert_int_equal(msg->msg_iov->iov_len, sizeof(f->goodbye));
 		memcpy(&f->goodbye, msg->msg_iov->iov_base, sizeof(f->goodbye));
@@ -66,6 +75,27 @@ static ssize_t stack_read_memory(struct fid_ep *ep, const struct fi_msg_rma *msg
 	f->peeks++;
 	if (f->delivered < FIXTURE_REQUESTS)
 		f->done[f->delivered++] = msg->context;
+	return 0;
+}
+
+static ssize_t stack_receive(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	struct fixture *f = container_of(ep, struct fixture, ep);
+
+	(void)flags;
+	if (f->posted == f->room)
+		return -FI_EAGAIN;
+	assert_true(f->posted < FIXTURE_REQUESTS);
+	f->receives[f->posted++] = msg->context;
+	return 0;
+}
+
+/* The peer has not answered yet. */
+static ssize_t stack_send(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	(void)msg;
+	(void)flags;
+	container_of(ep, struct fixture, ep)->sent++;
 	return 0;
 }
 
@@ -100,6 +130,8 @@ static struct fi_ops_cq cq_ops = {
 	.size = sizeof(struct fi_ops_cq), .read = stack_read, .readerr = stack_read_error};
 static struct fi_ops_rma rma_ops = {
 	.size = sizeof(struct fi_ops_rma), .readmsg = stack_read_memory, .writemsg = stack_write};
+static struct fi_ops_msg msg_ops = {
+	.size = sizeof(struct fi_ops_msg), .recvmsg = stack_receive, .sendmsg = stack_send};
 static struct fi_ops_cm cm_ops = {.size = sizeof(struct fi_ops_cm), .shutdown = stack_shutdown};
 static struct fi_ops_ep endpoint_ops = {.size = sizeof(struct fi_ops_ep), .cancel = stack_cancel};
 static struct fi_ops ep_ops = {.size = sizeof(struct fi_ops), .close = stack_close};
@@ -122,21 +154,19 @@ void fixture_do_nothing(void *arg)
 	(void)arg;
 }
 
-static void make_queues(struct fixture *f)
+static void make_qp(struct fixture *f, struct ndx_srq *srq)
 {
-	struct ndx_spi_cq *cq;
 	struct ndx_spi_qp *qp;
-	struct ndx_qp_attr attr = {.receive_depth = DEPTH,
+	struct ndx_qp_attr attr = {.size = sizeof(attr),
+	                           .receive_depth = srq != NULL ? 0 : DEPTH,
 	                           .initiator_depth = DEPTH,
 	                           .max_receive_sge = 1,
 	                           .max_initiator_sge = 1,
-	                           .no_receive_timeout_ms = NDX_INFINITE};
+	                           .no_receive_timeout_ms = NDX_INFINITE,
+	                           .srq = srq};
 
-	assert_int_equal(ofi_cq_create(&f->adapter.spi, &(struct ndx_cq_attr){.depth = DEPTH}, &cq),
-	                 NDX_OK);
-	f->cq = (struct ofi_cq *)(void *)cq;
-	attr.receive_cq = &cq->pub;
-	attr.initiator_cq = &cq->pub;
+	attr.receive_cq = &f->cq->base.spi.pub;
+	attr.initiator_cq = &f->cq->base.spi.pub;
 	assert_int_equal(ofi_qp_create(&f->adapter.spi, &attr, &qp), NDX_OK);
 	f->qp = ofi_qp_of(qp);
 	f->qp->timer.fn = fixture_do_nothing;
@@ -148,6 +178,28 @@ static void make_queues(struct fixture *f)
 	f->qp->open = true;
 	f->qp->peer_depth = DEPTH;
 	f->qp->verbs.area = f->link->area;
+	f->link->verbs.want_op = (struct ofi_op){OFI_OP_WANT, 0, f->link};
+}
+
+static void make_cq(struct fixture *f)
+{
+	struct ndx_spi_cq *cq;
+
+	assert_int_equal(ofi_cq_create(&f->adapter.spi, &(struct ndx_cq_attr){.depth = DEPTH}, &cq),
+	                 NDX_OK);
+	f->cq = (struct ofi_cq *)(void *)cq;
+}
+
+void fixture_share(struct fixture *f, struct ndx_spi_srq **srq)
+{
+	const struct ndx_srq_attr attr = {.depth = DEPTH, .max_sge = 1};
+
+	assert_int_equal(ofi_srq_create(&f->adapter.spi, &attr, srq), NDX_OK);
+	f->qp->link = NULL;
+	f->qp->ep = NULL;
+	ofi_qp_destroy(&f->qp->base.spi);
+	make_qp(f, &(*srq)->pub);
+	f->link->qp = f->qp;
 }
 
 static void make_link(struct fixture *f)
@@ -155,6 +207,7 @@ static void make_link(struct fixture *f)
 	f->ep.fid.ops = &ep_ops;
 	f->ep.ops = &endpoint_ops;
 	f->ep.rma = &rma_ops;
+	f->ep.msg = &msg_ops;
 	f->ep.cm = &cm_ops;
 	f->control.fid.ops = &region_ops;
 	f->conn.adapter = &f->adapter;
@@ -188,10 +241,13 @@ int fixture_create(void **state)
 	f->adapter.spi.host = &host;
 	f->adapter.backend = &ofi_verbs;
 	f->adapter.max_transfer = 4096;
+	f->adapter.max_depth = OFI_MAX_DEPTH;
+	f->room = FIXTURE_REQUESTS;
 	ndxp_list_init(&f->adapter.qps);
 	ndxp_list_init(&f->adapter.links);
 	ndxp_list_init(&f->adapter.revokes);
 	ndxp_list_init(&f->adapter.ncqs);
+	ndxp_list_init(&f->adapter.srqs);
 	assert_int_equal(base_loop_create("fixture", &f->adapter.spi.loop), NDX_OK);
 	f->native.ops = &cq_ops;
 	f->ncq.adapter = &f->adapter;
@@ -201,7 +257,8 @@ int fixture_create(void **state)
 	ndxp_list_init(&f->ncq.ties);
 	ndxp_list_init(&f->ncq.credit_pending);
 	ndxp_list_init(&f->ncq.ack_list);
-	make_queues(f);
+	make_cq(f);
+	make_qp(f, NULL);
 	make_link(f);
 	*state = f;
 	return 0;

@@ -37,13 +37,23 @@ struct fixture {
 	uint64_t goodbye; /* as the peer has it */
 	uint32_t reports; /* all bits that were reported to the core */
 	enum ndx_status status;
-	bool shut;       /* fi_shutdown() of the endpoint was called */
-	bool closed;     /* fi_close() of the endpoint was called */
-	int error;       /* of the next completion, once; 0: success */
-	bool unanswered; /* the peer answers no write */
+	bool shut;                        /* fi_shutdown() of the endpoint was called */
+	bool closed;                      /* fi_close() of the endpoint was called */
+	int error;                        /* of the next completion, once; 0: success */
+	bool refusing;                    /* the device takes no write */
+	bool unanswered;                  /* the peer answers no write */
+	unsigned posted;                  /* receives that the device has taken */
+	void *receives[FIXTURE_REQUESTS]; /* ... and their contexts */
+	unsigned room;                    /* for receives */
+	unsigned sent;                    /* messages */
+	unsigned told;                    /* writes with immediate data, ... */
+	uint64_t data;                    /* ... and the data of the latest */
+	uint64_t announced;               /* number of this end's receives, as the peer has it */
 };
 
 int fixture_create(void **state);
+/* Replace the queue pair by one with a shared receive queue. */
+void fixture_share(struct fixture *f, struct ndx_spi_srq **srq);
 int fixture_destroy(void **state);
 
 /* Call `fn` with the fixture on the control thread, and wait until it has returned. */

@@ -111,6 +111,22 @@ static void let_go(struct play *p)
 	ndx_frame_release(frame);
 }
 
+/* Some frames, in any order, by one call. */
+static void let_some_go(struct play *p)
+{
+	const struct ndx_frame *list[COUNT + COPIES + 1];
+	uint32_t count = p->held > 0 ? chance(p->held + 1) : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t at = chance(p->held);
+
+		list[i] = p->frames[at];
+		p->frames[at] = p->frames[--p->held];
+	}
+	list[count] = NULL;
+	ndx_frame_release_list(list, count + 1);
+}
+
 static void end(struct play *p)
 {
 	uint32_t left;
@@ -131,7 +147,7 @@ static void step(struct play *p)
 	if (what < 10)
 		come_back(p, NDX_OK);
 	else if (what < 17)
-		let_go(p);
+		(chance(3) > 0 ? let_go : let_some_go)(p);
 	else if (what == 17)
 		slab_retry(p->slab);
 	else if (what == 18)

@@ -69,6 +69,31 @@ static void only_a_peer_that_granted_memory_is_probed(void **state)
 	}
 }
 
+/* An idle connection is to cost few packets. Each run of the watchdog is 250 ms at most. */
+static void an_idle_peer_is_probed_four_times_in_keepalive(void **state)
+{
+	const unsigned runs = 4u * 8u; /* 8 s */
+	struct rig rig;
+	unsigned probes = 0;
+
+	(void)state;
+	open_connected(&rig, true);
+	rig_qp(&rig)->base.spi.attr.keepalive_ms = 8000;
+	rig.device.count[FAKE_POST_SEND] = 0;
+	for (unsigned i = 0; i < runs; i++) {
+		ndxp_loop_call(rig.adapter.spi.loop, run_watchdog_once, &rig);
+		if (rig.device.count[FAKE_POST_SEND] > probes) {
+			probes++;
+			fake_complete_sends(rig_native(&rig), 1);
+		}
+	}
+	assert_int_equal(rig.reports, 0);
+	assert_in_range(probes, 3, 4);
+	assert_int_equal(rig.device.count[FAKE_POST_SEND], probes);
+	ndxp_loop_call(rig.adapter.spi.loop, run_watchdog_once, &rig); /* takes the last result */
+	rig_close(&rig);
+}
+
 /* Also one that granted memory. Its silence proves nothing. */
 static void a_peer_that_is_not_asked_is_sent_nothing(void **state)
 {
@@ -213,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_a_peer_that_granted_memory_is_probed),
+		cmocka_unit_test(an_idle_peer_is_probed_four_times_in_keepalive),
 		cmocka_unit_test(a_peer_that_is_not_asked_is_sent_nothing),
 		cmocka_unit_test(a_peer_that_is_heard_may_not_be_silent),
 		cmocka_unit_test(a_peer_with_requests_to_answer_is_not_silent),

@@ -27,6 +27,7 @@ static struct {
 	struct ibv_device name;
 	bool has_address;
 	bool has_more;         /* a link-local address before that one, and another one behind it */
+	bool not_there;        /* the host has no device */
 	int no_channel;        /* librdmacm opens no channel, with this errno; 0: it does */
 	unsigned open_objects; /* open contexts, channels, domains, address lists */
 } port;
@@ -37,8 +38,8 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	static struct ibv_device *list[2];
 
-	list[0] = &port.name;
-	*num_devices = 1;
+	list[0] = port.not_there ? NULL : &port.name;
+	*num_devices = port.not_there ? 0 : 1;
 	return list;
 }
 
@@ -296,6 +297,12 @@ static void a_host_without_rdma_is_not_out_of_resources(void **state)
 		assert_non_null(strstr(ndx_last_error(), "verbs:"));
 		assert_non_null(strstr(ndx_last_error(), "rdma_ucm"));
 	}
+	port.no_channel = ENODEV;
+	port.not_there = true;
+	assert_int_equal(open_and_close(NULL, &count), NDX_E_NOT_FOUND);
+	assert_non_null(strstr(ndx_last_error(), "verbs:"));
+	assert_non_null(strstr(ndx_last_error(), ": this host has no RDMA device; load"));
+	port.not_there = false;
 	port.no_channel = 0;
 }
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: wire cut|heal|lose DEVICE [BYTES]|empty|move|outage MS|delay MS|loss PERCENT|down|up
+# usage: wire cut|heal|lose DEVICE [BYTES]|empty|refusals|move|outage MS|delay MS|loss PERCENT|down|up
 # In the guest: control the packets between the two devices, in both directions. Exit status 3: an
 # outage lasted more than twice as long as requested.
 PATH=/bin:/sbin:/usr/bin:/usr/sbin
 
 usage() {
-	echo 'usage: wire cut|heal|lose DEVICE [BYTES]|empty|move|outage MS|delay MS|loss PERCENT|down|up' >&2
+	echo 'usage: wire cut|heal|lose DEVICE [BYTES]|empty|refusals|move|outage MS|delay MS|loss PERCENT|down|up' >&2
 	exit 2
 }
 
@@ -30,15 +30,16 @@ disciplines() {
 	done
 }
 
-# filter DEVICE FAMILY RANK CLASS [LENGTH MASK [OPCODE]]: the packets of RoCE that the device sends
-# go to this class, or only those whose length field is LENGTH in the bits of MASK, or of that
-# operation too. Of several filters that of the smallest rank counts.
+# filter DEVICE FAMILY RANK CLASS [LENGTH MASK [OPCODE [SYNDROME]]]: the packets of RoCE that the
+# device sends go to this class, or only those whose length field is LENGTH in the bits of MASK, or
+# of that operation too, or also with that syndrome of an acknowledgement. Of several filters that
+# of the smallest rank counts.
 filter() {
 	case $2 in
-	ip) rank=$3 protocol=9 port=22 length=2 opcode=28 ;;
-	*) rank=$(($3 + 1)) protocol=6 port=42 length=4 opcode=48 ;;
+	ip) rank=$3 protocol=9 port=22 length=2 opcode=28 syndrome=40 ;;
+	*) rank=$(($3 + 1)) protocol=6 port=42 length=4 opcode=48 syndrome=60 ;;
 	esac
-	echo "filter add dev $1 parent 1: protocol $2 prio $rank u32 match u8 17 0xff at $protocol match u16 4791 0xffff at $port${5:+ match u16 $5 $6 at $length}${7:+ match u8 $7 0xff at $opcode} flowid 1:$4"
+	echo "filter add dev $1 parent 1: protocol $2 prio $rank u32 match u8 17 0xff at $protocol match u16 4791 0xffff at $port${5:+ match u16 $5 $6 at $length}${7:+ match u8 $7 0xff at $opcode}${8:+ match u8 $8 0xff at $syndrome} flowid 1:$4"
 }
 
 # shorter DEVICE FAMILY LENGTH: packets whose length field is smaller pass. A filter compares bits,
@@ -85,6 +86,17 @@ empty() {
 	done
 }
 
+# refusals: lose the acknowledgements by which a device refuses a request for its key (syndrome NAK,
+# remote access error: InfiniBand Architecture Specification, volume 1, table 45). They have 28 bytes
+# with the header of UDP.
+refusals() {
+	disciplines
+	for device in v0 v1; do
+		filter $device ip 1 2 48 0xffff 0x11 0x62
+		filter $device ipv6 1 2 28 0xffff 0x11 0x62
+	done
+}
+
 # move: from now on each end has another MAC address, and the other end's kernel knows it at once,
 # as when a gateway fails over. (The ends accept packets for any address: init.sh.)
 move() {
@@ -125,6 +137,7 @@ routes() {
 case ${1:-} in
 cut) netem loss 100% ;;
 empty) empty | tc -batch - ;;
+refusals) refusals | tc -batch - ;;
 lose)
 	case ${2:-} in
 	v0 | v1 | both) lose "$2" "${3:-}" | tc -batch - ;;

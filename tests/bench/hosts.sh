@@ -1,0 +1,152 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# usage: sh tests/bench/hosts.sh [--quick]
+# ndx-perf between two processes beside iperf3 and ucx_perftest, and beside ndx-perf compare, all over
+# TCP on the loopback interface, in turn, as medians of some rounds. Writes the table of "Between two
+# processes" in docs/performance.md, and docs/performance/hosts.json. On a quiet machine, in three
+# minutes; --quick: in half a minute, to see that it works; the page stays as it is.
+set -eu
+src=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$src"
+build=${NDX_BUILD:-$src/build}
+page=$src/docs/performance.md
+uri='ofi:tcp?iface=lo'
+quick=
+case ${1:-} in
+'') rounds=5 seconds=3 iterations=100000 blocks='--blocks 20 --block-ms 15 --tries 2' ;;
+--quick) rounds=1 seconds=0.5 iterations=2000 blocks='--blocks 2 --block-ms 2 --tries 1' quick=1 ;;
+*)
+	sed -n '3s/^# //p' "$0" >&2
+	exit 2
+	;;
+esac
+for tool in jq iperf3 ucx_perftest; do
+	command -v $tool >/dev/null || {
+		echo "$tool is not installed: apt-get install jq iperf3 ucx-utils" >&2
+		exit 1
+	}
+done
+# shellcheck source=samples/server.sh
+. "$src/samples/server.sh"
+tmp=$(mktemp -d)
+trap 'server_stop; rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+export UCX_TLS=tcp UCX_NET_DEVICES=lo UCX_WARN_UNUSED_ENV_VARS=n
+
+# figure WHAT UNIT SIZE TOOL VALUE: one figure of one round
+figure() {
+	echo "$1	$2	$3	$4	$5" >>"$tmp/figures.tsv"
+	echo "  $1, $3 bytes, $4: $5 $2" >&2
+}
+# beside SERVER CLIENT: run the client, a function, against a new server, a command line. A server that
+# cannot listen, because its port is not free yet, is started again.
+beside() {
+	for _ in $(seq 10); do
+		# shellcheck disable=SC2086 # words
+		timeout 120 $1 >"$tmp/other-server.log" 2>&1 &
+		server_pid=$! server_reader=
+		for _ in $(seq 20); do
+			if $2; then
+				wait "$server_pid" || :
+				server_pid=
+				return
+			fi
+			sleep 0.1
+		done
+		kill "$server_pid" 2>/dev/null || :
+		wait "$server_pid" || :
+		server_pid=
+	done
+	cat "$tmp"/*.log >&2
+	echo "does not succeed: $1" >&2
+	exit 1
+}
+
+# ndx TEST OPTIONS...: JSON of one ndx-perf client in ndx.json
+ndx() {
+	test=$1
+	shift
+	server_start "$tmp" "$build/bin/ndx-perf" server "$uri" --listen 0 --count 1 --quiet
+	"$build/bin/ndx-perf" client "$server_address" --adapter "$uri" --test "$test" --json --quiet \
+		-t "$seconds" "$@" >"$tmp/ndx.json"
+	server_end
+}
+# ucx TEST SIZE COLUMN: that column of the last line of ucx_perftest, as CSV
+ucx() {
+	ucx_test=$1 ucx_size=$2
+	beside 'ucx_perftest -p 13338' ucx_once
+	tail -n 1 "$tmp/ucx.out" | cut -d, -f "$3"
+}
+ucx_once() {
+	timeout 120 ucx_perftest 127.0.0.1 -p 13338 -t "$ucx_test" -s "$ucx_size" -n "$iterations" -f -v \
+		>"$tmp/ucx.out" 2>"$tmp/ucx.log" && grep -q '^[0-9]*,' "$tmp/ucx.out"
+}
+# iperf3 counts whole seconds.
+iperf_once() {
+	timeout 60 iperf3 -c 127.0.0.1 -p 13339 -l 1M -t "$(echo "$seconds" | sed 's/^0.*/1/')" -J \
+		>"$tmp/iperf.json" 2>"$tmp/iperf.log"
+}
+
+round=0
+while [ $round -lt $rounds ]; do
+	round=$((round + 1))
+	echo "== round $round of $rounds" >&2
+	beside 'iperf3 -s -1 -p 13339' iperf_once
+	figure 'bandwidth' Gbit/s 1048576 iperf3 \
+		"$(jq '.end.sum_received.bits_per_second / 1e9' "$tmp/iperf.json")"
+	ndx bandwidth --op send,write --size 1Mi
+	for op in send write; do
+		figure 'bandwidth' Gbit/s 1048576 "ndx-perf $op" \
+			"$(jq --arg op $op '.rows[] | select(.operation == $op).gbit_per_second' "$tmp/ndx.json")"
+	done
+	# MiB/s
+	figure 'bandwidth' Gbit/s 1048576 'ucx_perftest tag_bw' \
+		"$(ucx tag_bw 1048576 6 | awk '{ print $1 * 1048576 * 8 / 1e9 }')"
+	for size in 64 4096; do
+		ndx latency --size $size
+		figure 'latency, half a round trip' us $size 'ndx-perf send' \
+			"$(jq '.rows[0].latency_us.p50' "$tmp/ndx.json")"
+		figure 'latency, half a round trip' us $size 'ucx_perftest tag_lat' \
+			"$(ucx tag_lat $size 2)"
+		# shellcheck disable=SC2086 # a list
+		"$build/bin/ndx-perf" compare --json --tests latency --modes spin --sizes $size --depths 1 \
+			$blocks "$uri" >"$tmp/compare.json" 2>"$tmp/compare.log"
+		figure 'latency, half a round trip' us $size 'ndx-perf compare' \
+			"$(jq '.[0].ndx' "$tmp/compare.json")"
+	done
+done
+
+jq -R -s '
+	def median: sort | if length % 2 == 1 then .[length / 2 | floor]
+		else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+	split("\n") | map(select(. != "") | split("\t")) |
+	group_by([.[0], (.[2] | tonumber), .[3]]) |
+	map({what: .[0][0], unit: .[0][1], size: (.[0][2] | tonumber), program: .[0][3],
+		median: (map(.[4] | tonumber) | median), least: (map(.[4] | tonumber) | min),
+		most: (map(.[4] | tonumber) | max), rounds: length})' \
+	"$tmp/figures.tsv" >"$tmp/hosts.json"
+{
+	echo "Written by \`tests/bench/hosts.sh\`: medians of $rounds rounds, and their range."
+	echo
+	echo '| what | size | program | median | least .. most |'
+	echo '|---|---:|---|---:|---|'
+	jq -r 'def digits: . * 100 | round / 100; .[] |
+		"| \(.what), \(.unit) | \(.size) B | \(.program) | \(.median | digits) | \(
+			.least | digits) .. \(.most | digits) |"' "$tmp/hosts.json"
+	echo
+	echo 'The figures are in [hosts.json](performance/hosts.json), too.'
+} >"$tmp/table.md"
+cat "$tmp/table.md"
+[ -z "$quick" ] || exit 0
+cp "$tmp/hosts.json" "$src/docs/performance/hosts.json"
+awk -v table="$tmp/table.md" '
+	/^<!-- hosts end -->/ { inside = 0 }
+	!inside { print }
+	/^<!-- hosts begin/ {
+		inside = 1
+		print ""
+		while ((getline line <table) > 0)
+			print line
+		print ""
+	}' "$page" >"$tmp/performance.md"
+cp "$tmp/performance.md" "$page"

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The word with which a server gives up queue pairs that are added: what the client makes of it,
+ * and that the client waits for it. */
+#include "many_raw.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+enum { BASE = 2, FEW = 2, LATER_MS = 150 };
+
+/* A session with a raw server. The queue pairs of the session are the plugin's own. */
+struct pair {
+	struct rig rig;
+	struct raw p;
+	int listener;
+};
+
+static void meet(struct pair *b)
+{
+	struct ndx_overlapped ov = {0};
+
+	rig_up(&b->rig, BASE);
+	ndx_session_close(b->rig.session);
+	b->listener = raw_listen(&b->rig);
+	bare = true;
+	make_session(&b->rig);
+	bare = false;
+	assert_int_equal(ndx_session_run_overlapped(b->rig.session, &ov), NDX_PENDING);
+	raw_accept(&b->p, b->listener, FRAME_ADDS);
+	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_OK);
+}
+
+static void leave_raw(struct pair *b)
+{
+	raw_end(&b->p, false);
+	(void)close(b->listener);
+	rig_down(&b->rig);
+}
+
+static void add_begins(struct pair *b, const struct ndx_session_queue_pair *list,
+                       struct ndx_overlapped *ov)
+{
+	struct frame f;
+
+	memset(ov, 0, sizeof(*ov));
+	assert_int_equal(ndx_session_add_queue_pairs_overlapped(b->rig.session, list, FEW, ov),
+	                 NDX_PENDING);
+	raw_await(&b->p, FRAME_ADD, &f);
+}
+
+static void gives_up(struct pair *b, uint32_t batch, uint8_t layer, int32_t status)
+{
+	const struct frame_abandon w = {
+		.batch = batch,
+		.queue_pair = FRAME_NO_QUEUE_PAIR,
+		.error = {.layer = layer, .status = status, .text = "what the server says"}};
+	uint8_t payload[FRAME_ABANDON_SIZE_MAX];
+	const struct frame f = {.type = FRAME_ABANDON,
+	                        .payload = payload,
+	                        .length = frame_write_abandon(payload, &w)};
+
+	raw_say(&b->p, &f);
+}
+
+static void has_failed(const struct pair *b, enum ndx_status st, enum ndx_error_layer layer,
+                       bool remote, const char *text)
+{
+	struct ndx_session_error e = {.size = sizeof(e)};
+
+	assert_int_equal(ndx_session_get_add_error(b->rig.session, &e), NDX_OK);
+	assert_int_equal(e.status, st);
+	assert_int_equal(e.layer, layer);
+	assert_int_equal(e.remote, remote);
+	if (strstr(e.text, text) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", e.text, text);
+}
+
+/* ---- what the words mean ---- */
+
+static void a_word_has_its_status(void **state)
+{
+	static const struct {
+		uint8_t layer;
+		int32_t status;
+		enum ndx_error_layer client_layer;
+		enum ndx_status client_status;
+	} rows[] = {
+		/* what the peer cannot do will not change */
+		{NDX_LAYER_FRAMEWORK, NDX_E_NOT_SUPPORTED, NDX_LAYER_FRAMEWORK,
+	         NDX_E_NOT_SUPPORTED},
+		{NDX_LAYER_PLUGIN, NDX_E_NOT_SUPPORTED, NDX_LAYER_PLUGIN, NDX_E_NOT_SUPPORTED},
+		{NDX_LAYER_PROVIDER, NDX_E_NOT_SUPPORTED, NDX_LAYER_PROVIDER, NDX_E_NOT_SUPPORTED},
+		/* the verdict on the path is of both ends */
+		{NDX_LAYER_PROVIDER, NDX_E_ACCESS_VIOLATION, NDX_LAYER_PROVIDER,
+	         NDX_E_ACCESS_VIOLATION},
+		/* not of the path */
+		{NDX_LAYER_PLUGIN, NDX_E_ACCESS_VIOLATION, NDX_LAYER_PLUGIN, NDX_E_REMOTE_ERROR},
+		{NDX_LAYER_FRAMEWORK, NDX_E_ACCESS_VIOLATION, NDX_LAYER_FRAMEWORK,
+	         NDX_E_REMOTE_ERROR},
+		/* what the server has met is no failure of the client's */
+		{NDX_LAYER_PROVIDER, NDX_E_CONNECTION_REFUSED, NDX_LAYER_PROVIDER,
+	         NDX_E_REMOTE_ERROR},
+		{NDX_LAYER_FRAMEWORK, NDX_E_IO_TIMEOUT, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR},
+		{NDX_LAYER_TRANSPORT, NDX_E_CANCELED, NDX_LAYER_TRANSPORT, NDX_E_REMOTE_ERROR},
+		/* a word that says nothing, or what a later version means */
+		{NDX_LAYER_PROVIDER, NDX_OK, NDX_LAYER_PROVIDER, NDX_E_REMOTE_ERROR},
+		{NDX_LAYER_PROVIDER, -9999, NDX_LAYER_PROVIDER, NDX_E_REMOTE_ERROR},
+		{NDX_LAYER_PROVIDER, INT32_MAX, NDX_LAYER_PROVIDER, NDX_E_REMOTE_ERROR},
+		{NDX_LAYER_PROVIDER, INT32_MIN, NDX_LAYER_PROVIDER, NDX_E_REMOTE_ERROR},
+		{NDX_LAYER_NONE, NDX_E_ACCESS_VIOLATION, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR},
+		{NDX_LAYER_PROVIDER + 1, NDX_E_ACCESS_VIOLATION, NDX_LAYER_FRAMEWORK,
+	         NDX_E_REMOTE_ERROR},
+		{UINT8_MAX, -9999, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR},
+	};
+	static const struct ndx_session_queue_pair list[FEW];
+	const uint32_t count = sizeof(rows) / sizeof(rows[0]);
+	struct ndx_overlapped ov;
+	struct pair b;
+
+	(void)state;
+	meet(&b);
+	for (uint32_t i = 0; i < count; i++) {
+		add_begins(&b, list, &ov);
+		gives_up(&b, i + 1, rows[i].layer, rows[i].status);
+		assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), rows[i].client_status);
+		has_failed(&b, rows[i].client_status, rows[i].client_layer, true,
+		           "the peer gave up: what the server says");
+		assert_int_equal(ndx_session_get_state(b.rig.session), NDX_SESSION_CONNECTED);
+	}
+	leave_raw(&b);
+}
+
+/* ---- the client waits for them ---- */
+
+/* The attempts of the client's queue pairs are refused: no such end listens. */
+static void is_refused(struct pair *b, uint32_t batch, struct ndx_overlapped *ov)
+{
+	struct ndx_session_queue_pair list[MOST];
+
+	more_down(&b->rig);
+	more_up(&b->rig, FEW);
+	more_list(&b->rig, list);
+	add_begins(b, list, ov);
+	b->p.batch = batch;
+	raw_lanes(&b->p, BASE + FEW * (batch - 1), FEW, RAW_INFO_ALL);
+	(void)poll(NULL, 0, LATER_MS);
+	assert_int_equal(ndx_overlapped_status(ov), NDX_PENDING);
+}
+
+static void a_word_that_comes_late_is_the_cause(void **state)
+{
+	struct ndx_overlapped ov;
+	struct pair b;
+
+	(void)state;
+	rig_uri = "loop";
+	meet(&b);
+	is_refused(&b, 1, &ov);
+	gives_up(&b, 1, NDX_LAYER_PROVIDER, NDX_E_ACCESS_VIOLATION);
+	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_ACCESS_VIOLATION);
+	has_failed(&b, NDX_E_ACCESS_VIOLATION, NDX_LAYER_PROVIDER, true,
+	           "the peer gave up: what the server says");
+	assert_int_equal(ndx_session_get_state(b.rig.session), NDX_SESSION_CONNECTED);
+	more_down(&b.rig);
+	leave_raw(&b);
+	rig_uri = "direct";
+}
+
+static void without_a_word_the_own_cause_counts(void **state)
+{
+	struct ndx_overlapped ov;
+	struct pair b;
+
+	(void)state;
+	rig_uri = "loop";
+	meet(&b);
+	is_refused(&b, 1, &ov);
+	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CONNECTION_REFUSED);
+	has_failed(&b, NDX_E_CONNECTION_REFUSED, NDX_LAYER_PROVIDER, false,
+	           "the queue pair cannot be connected");
+	raw_is_abandoned(&b.p, 1, "the queue pair cannot be connected");
+	assert_int_equal(ndx_session_get_state(b.rig.session), NDX_SESSION_CONNECTED);
+	/* a cancel does not wait */
+	is_refused(&b, 2, &ov);
+	ndx_session_cancel(b.rig.session);
+	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CANCELED);
+	raw_is_abandoned(&b.p, 2, "cancelled");
+	more_down(&b.rig);
+	leave_raw(&b);
+	rig_uri = "direct";
+}
+
+static void a_transport_that_ends_late_is_the_cause(void **state)
+{
+	struct ndx_overlapped ov;
+	struct pair b;
+
+	(void)state;
+	rig_uri = "loop";
+	meet(&b);
+	is_refused(&b, 1, &ov);
+	raw_end(&b.p, true);
+	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CONNECTION_ABORTED);
+	has_failed(&b, NDX_E_CONNECTION_ABORTED, NDX_LAYER_TRANSPORT, false, "transport");
+	assert_int_equal(ndx_session_get_state(b.rig.session), NDX_SESSION_FAILED);
+	(void)close(b.listener);
+	more_down(&b.rig);
+	rig_down(&b.rig);
+	rig_uri = "direct";
+}
+
+/* ---- between two calls ---- */
+
+static void an_error_between_two_calls_ends_the_session(void **state)
+{
+	static const struct ndx_session_queue_pair list[FEW];
+	const struct frame_error w = {.layer = NDX_LAYER_FRAMEWORK,
+	                              .status = NDX_E_CANCELED,
+	                              .text = "what the server says"};
+	uint8_t payload[FRAME_ERROR_SIZE_MAX];
+	const struct frame f = {
+		.type = FRAME_ERROR, .payload = payload, .length = frame_write_error(payload, &w)};
+	struct ndx_session_error e = {.size = sizeof(e)};
+	struct pair b;
+
+	(void)state;
+	meet(&b);
+	raw_say(&b.p, &f);
+	for (int ms = 0; ms < WAIT_MS && e.status == NDX_OK; ms++) {
+		(void)poll(NULL, 0, 1);
+		assert_int_equal(ndx_session_get_error(b.rig.session, &e), NDX_OK);
+	}
+	assert_true(e.remote);
+	assert_non_null(strstr(e.text, "what the server says"));
+	assert_int_equal(ndx_session_get_state(b.rig.session), NDX_SESSION_FAILED);
+	assert_int_equal(ndx_session_add_queue_pairs(b.rig.session, list, FEW, NULL), e.status);
+	has_failed(&b, e.status, e.layer, true, "what the server says");
+	leave_raw(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_word_has_its_status),
+		cmocka_unit_test(a_word_that_comes_late_is_the_cause),
+		cmocka_unit_test(without_a_word_the_own_cause_counts),
+		cmocka_unit_test(a_transport_that_ends_late_is_the_cause),
+		cmocka_unit_test(an_error_between_two_calls_ends_the_session),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

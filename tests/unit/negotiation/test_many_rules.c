@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When queue pairs can be added to a session, what binds them to it, and what they cost. */
+#include "many_rig.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+enum { FEW = 5 };
+
+static void there_is_a_time_for_it(void **state)
+{
+	struct ndx_session_queue_pair list[2] = {{.connector = NULL}};
+	struct rig r;
+
+	(void)state;
+	rig_up(&r, 2);
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 2, NULL),
+	                 NDX_E_INVALID_DEVICE_STATE);
+	assert_int_equal(ndx_session_connect(r.session), NDX_OK);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_INFO), NDX_OK);
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 2, NULL),
+	                 NDX_E_INVALID_DEVICE_STATE);
+	assert_int_equal(ndx_session_remove_queue_pairs(r.session, 0, 1),
+	                 NDX_E_INVALID_DEVICE_STATE);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_VALIDATE), NDX_OK);
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_READY), NDX_OK);
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 0, NULL),
+	                 NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, NULL, 2, NULL),
+	                 NDX_E_INVALID_PARAMETER);
+	list[1].connector = r.a[0].connector;
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 2, NULL),
+	                 NDX_E_INVALID_PARAMETER);
+	list[1].connector = NULL;
+	r.session->many->adds = false; /* as a server of an earlier version says */
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 2, NULL),
+	                 NDX_E_NOT_SUPPORTED);
+	assert_int_equal(ndx_session_remove_queue_pairs(r.session, 0, 1), NDX_E_NOT_SUPPORTED);
+	r.session->many->adds = true;
+	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 2, NULL),
+	                 NDX_E_INVALID_DEVICE_STATE);
+	rig_down(&r);
+	rig_up(&r, 1);
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 2, NULL),
+	                 NDX_E_NOT_SUPPORTED);
+	rig_down(&r);
+}
+
+/* ---- TLS ---- */
+
+static const struct ndx_session *victim;
+
+static enum ndx_status mistake_the_batch(const struct ndx_exchange *x)
+{
+	struct lane *lane;
+
+	if (x->role != NDX_ROLE_CLIENT || x->round != 1)
+		return NDX_OK;
+	lane = many_find(victim->many, x->queue_pair);
+	assert_int_equal(lane->s.dialogue.binding.batch, 2);
+	lane->s.dialogue.binding.batch = 1;
+	return NDX_OK;
+}
+
+static void a_mac_is_of_one_batch(void **state)
+{
+	static const char key[] = "many:00112233445566778899aabbccddeeff\n";
+	char file[] = "/tmp/ndx-many-XXXXXX";
+	const int fd = mkstemp(file);
+	struct ndx_session_error e = {.size = sizeof(e)};
+	struct ndx_tls_attr tls;
+	enum ndx_status st;
+	struct rig r;
+
+	(void)state;
+	assert_int_equal(write(fd, key, sizeof(key) - 1), sizeof(key) - 1);
+	(void)close(fd);
+	ndx_tls_attr_init(&tls);
+	tls.psk_file = file;
+	tls_server = tls_client = &tls;
+	most_queue_pairs = 2 + 4; /* those that are gone do not count */
+	rig_run(&r, 2);
+	victim = r.session;
+	more_up(&r, 4);
+	assert_int_equal(more_add(&r, NULL), NDX_OK);
+	more_end(&r);
+	more_up(&r, 1);
+	st = more_add(&r, NULL);
+	assert_int_equal(st, NDX_E_REMOTE_ERROR);
+	assert_non_null(strstr(ndx_last_error(), "more than 6 queue pairs"));
+	is_told(&r.not_added, 1);
+	more_down(&r);
+	assert_int_equal(ndx_session_remove_queue_pairs(r.session, 2, 4), NDX_OK);
+	is_told(&r.removed, 4);
+	more_up(&r, 4);
+	assert_int_equal(more_add(&r, NULL), NDX_OK);
+	more_end(&r);
+	rig_down(&r);
+	most_queue_pairs = 0;
+
+	rig_run(&r, 2);
+	victim = r.session;
+	more_up(&r, 1);
+	assert_int_equal(more_add(&r, NULL), NDX_OK);
+	more_end(&r);
+	rig_deed = mistake_the_batch;
+	more_up(&r, FEW);
+	assert_int_not_equal(more_add(&r, NULL), NDX_OK);
+	rig_deed = NULL;
+	assert_int_equal(ndx_session_get_add_error(r.session, &e), NDX_OK);
+	assert_non_null(strstr(e.text, "wrong MAC"));
+	assert_int_equal(e.of_queue_pair, 1);
+	assert_int_equal(ndx_session_get_state(r.session), NDX_SESSION_CONNECTED);
+	is_told(&r.not_added, 1);
+	another_batch_is_added(&r, FEW);
+	rig_down(&r);
+	tls_server = tls_client = NULL;
+	(void)unlink(file);
+}
+
+/* ---- memory ---- */
+
+static void memory_does_not_grow(void **state)
+{
+	enum { ROUNDS = 1000, WARM = 100 };
+	struct ndx_session_queue_pair list[MOST] = {{.connector = NULL}};
+	size_t before = 0;
+	uint32_t first = 0;
+	struct rig r;
+
+	(void)state;
+	bare = true; /* queue pairs of the plugin's own: the memory is that of the session alone */
+	rig_run(&r, 2);
+	for (int i = 0; i < ROUNDS; i++) {
+		assert_int_equal(ndx_session_add_queue_pairs(r.session, list, MOST, &first),
+		                 NDX_OK);
+		assert_int_equal(first, 2 + MOST * i);
+		assert_int_equal(ndx_session_remove_queue_pairs(r.session, first, MOST), NDX_OK);
+		if (i == WARM) {
+			is_told(&r.removed, MOST * (i + 1));
+			before = mallinfo2().uordblks;
+		}
+	}
+	is_told(&r.removed, MOST * ROUNDS);
+	/* one queue pair that stays in each round would be 4 MB */
+	assert_true(mallinfo2().uordblks < before + 100000);
+	assert_int_equal(ndx_session_get_queue_pair_count(r.session), 2);
+	rig_down(&r);
+	bare = false;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(there_is_a_time_for_it),
+		cmocka_unit_test(a_mac_is_of_one_batch),
+		cmocka_unit_test(memory_does_not_grow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
