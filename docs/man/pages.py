@@ -6,6 +6,12 @@ usage: pages.py headers VERSION OUT MAP... HEADER...
                                                 section 3: a page for each call and each header; a
                                                 library's MAP says which headers belong to it
        pages.py tool VERSION OUT PROGRAM        section 1: from what PROGRAM --help prints
+       pages.py overview VERSION OUT TEXT HEADER...
+                                                section 7: from TEXT, with the list of the headers and
+                                                with the statuses of status.h
+
+The page of a call has an example (docs/man/examples), and what its comment says by naming another
+call (models.py).
 
 The comments are written for people who read the header, so the rules are few: an empty line ends a
 paragraph, " - " and " 1. " begin an item, | begins a table row, @param, @retval and @return begin a
@@ -17,6 +23,10 @@ import subprocess
 import sys
 import textwrap
 import time
+
+sys.dont_write_bytecode = True  # the source tree stays as it is
+from examples import Examples  # noqa: E402
+from models import Models  # noqa: E402
 
 MANUAL = "NDX Programmer's Manual"
 
@@ -92,6 +102,7 @@ class Doc:
         self.returns = ""
         self.notes = []     # paragraphs behind the terms
         self.safety = ""
+        self.inherited = []  # (call, its Doc): models.py
         self.parse(lines)
 
     def parse(self, lines):
@@ -178,6 +189,8 @@ class Item:
 
     def __init__(self, kind, name, code, doc, lines):
         self.kind, self.name, self.code, self.doc, self.lines = kind, name, code, doc, lines
+        # An inline call of the object's functions, which set no text of a failure
+        self.data_path = False
 
 
 def declaration(text, at):
@@ -227,6 +240,7 @@ def parse_header(path):
         else:
             code, at = declaration(text, end)
             items.append(classify(code, lines))
+            items[-1].data_path = re.match(r"\{\s*return \w+->ops->", text[at:]) is not None
 
 
 def classify(code, lines):
@@ -276,16 +290,16 @@ def returned(item):
     if re.match(r"(static inline )?void \w", flat):
         return out + ["None."], bad
     out += terms(fine)
+    status = re.match(r"(static inline )?enum ndx_status ", flat)
+    if status and not fine:
+        out += [".PP"] + filled("NDX_OK, or what ERRORS lists." if bad else "NDX_OK.")
     if item.doc.returns:
         out += [".PP"] + filled(item.doc.returns[0].upper() + item.doc.returns[1:])
-    if re.match(r"(static inline )?enum ndx_status ", flat):
-        model = re.search(r"\b[Aa]s (ndx_\w+)\(\)", " ".join(item.lines))
-        if not item.doc.retvals and not item.doc.returns and model:
-            out += [".PP"] + filled("As %s()." % model.group(1))
-        elif not fine:
-            out += [".PP"] + filled("NDX_OK, or what ERRORS lists.")
-        out += [".PP"] + filled("ndx_last_error() has the text of a failure; ndx_status_text() "
-                                "says what a code means.")
+    if status:
+        out += [".PP"] + filled(
+            "The call belongs to the data path: it sets no text for ndx_last_error(). "
+            "ndx_status_text() says what a code means." if item.data_path else
+            "ndx_last_error() has the text of a failure; ndx_status_text() says what a code means.")
     elif not item.doc.returns:
         out += filled(item.doc.first_sentence().rstrip(".") + ".")
     return out, bad
@@ -294,13 +308,35 @@ def returned(item):
 def see_also(item, header):
     text = " ".join(item.lines)
     names = {n for n in re.findall(r"\b(ndx_\w+)\(\)", text) if n != item.name}
-    names = sorted(names | {"ndx_last_error"} - {item.name})
+    if not item.data_path:
+        names |= {"ndx_last_error"} - {item.name}
+    names = sorted(names)
     pages = ["\\fB%s\\fP(3)" % escape(n) for n in [header] + names]
     return [".SH SEE ALSO"] + [page + ("," if i + 1 < len(pages) else "")
                                for i, page in enumerate(pages)]
 
 
-def call_page(item, header, library, version, source):
+def example_of(item, header, examples):
+    example = examples.of(item.name, header)
+    if example is None:
+        raise SystemExit("docs/man/examples: no example has %s()" % item.name)
+    return [".SH EXAMPLE"] + filled(example[0]) + block(example[1])
+
+
+def inherited(doc, told):
+    """The descriptions of the calls that this one is like, each once."""
+    out = []
+    for name, model in doc.inherited:
+        if name in told:
+            continue
+        told.add(name)
+        paras = [line for para in model.text for line in rendered(para)]
+        out += [".PP"] + filled("What the page of %s() says holds here, too:" % name)
+        out += [".RS 4"] + paras + [".RE"] + inherited(model, told)
+    return out
+
+
+def call_page(item, header, library, version, source, examples):
     doc = item.doc
     if not doc.text:
         raise SystemExit("%s: %s has no description" % (source, item.name))
@@ -314,7 +350,7 @@ def call_page(item, header, library, version, source):
     lines += [".SH DESCRIPTION"]
     for i, para in enumerate(doc.text):
         lines += rendered(para)[1 if i == 0 and not para[0].lstrip().startswith("|") else 0:]
-    lines += terms(doc.params)
+    lines += terms(doc.params) + inherited(doc, {item.name})
     out, bad = returned(item)
     lines += out
     if bad:
@@ -328,6 +364,7 @@ def call_page(item, header, library, version, source):
             lines += rendered(para)
     if doc.safety:
         lines += [".SH THREADS AND BLOCKING"] + filled(doc.safety)
+    lines += example_of(item, header, examples)
     return lines + see_also(item, header)
 
 
@@ -373,18 +410,39 @@ def libraries_of(maps):
 
 def make_headers(version, out, paths):
     libraries = libraries_of(path for path in paths if path.endswith(".map"))
-    for path in paths:
-        if path.endswith(".map"):
-            continue
+    headers = {path: parse_header(path) for path in paths if not path.endswith(".map")}
+    meanings = {}
+    for path in headers:
+        if os.path.basename(path) == "status.h":
+            meanings = dict(statuses(path))
+    models = Models([item for _, items in headers.values() for item in items], meanings)
+    examples = Examples(os.path.join(os.path.dirname(os.path.abspath(__file__)), "examples"))
+    for path, (overview, items) in headers.items():
         header = "ndx_" + os.path.basename(path)
-        overview, items = parse_header(path)
+        # Before the comments of the calls have more than one sentence of their own
+        write(out, header + ".3", header_page(header, overview, items, version, path))
         for item in items:
             if item.kind == "call":
-                write(out, item.name + ".3", call_page(item, header, libraries.get(header, "ndx"),
-                                                    version, path))
+                models.resolve(item)
+                write(out, item.name + ".3",
+                      call_page(item, header, libraries.get(header, "ndx"), version, path, examples))
             elif item.kind == "type":
                 write(out, item.name + ".3", [".so man3/%s.3" % header])
-        write(out, header + ".3", header_page(header, overview, items, version, path))
+
+
+def statuses(path):
+    """The members of enum ndx_status, each with its remark."""
+    with open(path, encoding="utf-8") as source:
+        body = re.search(r"enum ndx_status \{(.*?)\n\};", source.read(), re.S).group(1)
+    before = ""
+    for remark, name, behind in re.findall(
+            r"/\*\*([^<].*?)\*/|(NDX_\w+) = -?\d+,(?:[ \t]*/\*\*<(.*?)\*/)?", body, re.S):
+        if name:
+            text = " ".join(re.sub(r"\n\s*\*", " ", behind or before).split())
+            if not text:
+                raise SystemExit("%s: %s has no remark" % (path, name))
+            yield name, text.rstrip(".")
+        before = "" if name else remark
 
 
 # ---- tools ----
@@ -403,7 +461,19 @@ def make_tool(version, out, program):
     lines += ["\\fB" + line + "\\fP" for line in
               verbatim(re.sub(r"^[Uu]sage: ", "", line).strip() for line in usage)]
     lines += [".fi", ".SH DESCRIPTION"]
+    sections(lines, paras, lambda para: None)
+    lines += [".SH SEE ALSO", "\\fBndx_ndx.h\\fP(3)"]
+    write(out, name + ".1", lines)
+
+
+def sections(lines, paras, special):
+    """Paragraphs; one that begins with "Title:" begins a section. @p special makes the lines of a
+    paragraph that is none, or returns None."""
     for i, para in enumerate(paras):
+        made = special(para)
+        if made is not None:
+            lines += made
+            continue
         if para[0].endswith(":") and not para[0].startswith(" "):
             lines += [".SH " + escape(para.pop(0).rstrip(":").upper())]
         elif para[0].startswith("Exit status:"):
@@ -411,9 +481,48 @@ def make_tool(version, out, program):
             para[0] = para[0].replace("Exit status:", "", 1).strip()
         elif i > 0:
             lines += [".PP"]
-        lines += tool_paragraph(para)
-    lines += [".SH SEE ALSO", "\\fBndx_ndx.h\\fP(3)"]
-    write(out, name + ".1", lines)
+        if para:
+            lines += tool_examples(para) if lines[-1] == ".SH EXAMPLES" else tool_paragraph(para)
+
+
+# ---- the overview ----
+
+def make_overview(version, out, text, headers):
+    with open(text, encoding="ascii") as source:
+        paras = [p.split("\n") for p in source.read().strip("\n").split("\n\n")]
+    title, brief = paras.pop(0)[0].split(" - ", 1)
+    names = sorted("ndx_" + os.path.basename(path) for path in headers)
+    meanings = next(dict(statuses(p)) for p in headers if os.path.basename(p) == "status.h")
+
+    def special(para):
+        if para == ["@synopsis"]:
+            return [".SH SYNOPSIS", ".nf", "\\fB#include <ndx/ndx.h>\\fP", ".PP",
+                    "\\fBcc ... $(pkg\\-config \\-\\-cflags \\-\\-libs ndx)\\fP", ".fi",
+                    ".SH DESCRIPTION"]
+        if para == ["@statuses"]:
+            return terms(meanings.items())
+        if para == ["@headers"]:
+            pages = ["ndx-info(1)", "ndx-perf(1)", "ndx-conformance(1)"] + \
+                [name + "(3)" for name in names]
+            return [".SH SEE ALSO"] + \
+                ["\\fB%s\\fP%s" % (escape(page[:-3]), page[-3:]) + ("," if page != pages[-1] else "")
+                 for page in pages]
+        return None
+
+    lines = header_of(title, 7, version, text) + name_line(title, brief)
+    sections(lines, paras, special)
+    write(out, os.path.basename(text)[:-len(".txt")], lines)
+
+
+def tool_examples(para):
+    """A remark, and below it the command, indented."""
+    out = []
+    for i, line in enumerate(para):
+        if line.startswith("  "):
+            out += block([line[2:]])
+        else:
+            out += ([".PP"] if i > 0 else []) + filled(line + ":")
+    return out
 
 
 def tool_paragraph(para):
@@ -433,11 +542,13 @@ def tool_paragraph(para):
 
 
 def main():
-    if len(sys.argv) < 5 or sys.argv[1] not in ("headers", "tool"):
+    if len(sys.argv) < 5 or sys.argv[1] not in ("headers", "tool", "overview"):
         raise SystemExit(__doc__)
     os.makedirs(sys.argv[3], exist_ok=True)
     if sys.argv[1] == "headers":
         make_headers(sys.argv[2], sys.argv[3], sys.argv[4:])
+    elif sys.argv[1] == "overview":
+        make_overview(sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])
     else:
         make_tool(sys.argv[2], sys.argv[3], sys.argv[4])
 
