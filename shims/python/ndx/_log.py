@@ -74,11 +74,12 @@ class _Reader(threading.Thread):
             self.take(1)
 
     def end(self) -> None:
-        """Hand on what has come, and end."""
+        """Hand on what has come, and end. What a target that does not return leaves is lost."""
         self.stopped = True
         _ndx._log_wake()
         self.join(_PATIENCE)
-        self.take(0)
+        if not self.is_alive():
+            self.take(0)
 
 
 _reader: _Reader | None = None
@@ -97,7 +98,8 @@ def set_log(target: LogTarget | None, level: LogLevel = LogLevel.INFO) -> None:
     A thread of this module calls the target, some time after the record was written; it may call
     ndx. At most 4096 records wait; a record of ndx.set_log says how many came too fast. An exception
     in it goes to sys.unraisablehook. A call of set_log() first hands on what the previous target is
-    to get, and so does the end of the interpreter, after the objects were closed.
+    to get, and so does the end of the interpreter, after the objects were closed. Both wait at most
+    10 s for a target that does not return; then what it was to get is dropped.
 
     The environment variable NDX_LOG=error, warn, info or debug writes to stderr beside that.
     Raises ForkedError in the child of a process that used ndx.
