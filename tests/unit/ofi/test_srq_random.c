@@ -280,7 +280,9 @@ static void use_the_rest(struct round *r)
 		flow->succeeded++;
 	}
 	assert_int_equal(flow->succeeded, count);
-	take_oldest(r);
+	/* an acknowledgement of the network may be quicker than the receive's result */
+	while (r->count > 0 && pair_now() < end)
+		take_oldest(r);
 	assert_int_equal(r->count, 0);
 	pair_disconnect(&r->l.lane[0]);
 	assert_int_equal(ndx_cq_get_results(r->l.lane[0].b.cq, &result, 1), 0);
