@@ -258,7 +258,7 @@ static void worker_failed(struct client *c)
 	if (worker == NULL)
 		return;
 	if (worker->status == NDX_PENDING) {
-		(void)failed(c, "%s: nothing in %u ms", worker->what, c->options->timeout_ms);
+		(void)failed(c, "%s: nothing in %u ms", worker->what, worker->waited_ms);
 		return;
 	}
 	for (uint32_t i = worker->index; i < c->side.test.qps && why[0] == '\0';
@@ -370,6 +370,8 @@ static bool stop(struct client *c, struct wire_frame *result)
 {
 	side_drain(&c->side);
 	while (!side_is_drained(&c->side)) {
+		if (perf_stop)
+			c->side.hurry = true;
 		if (!pass(c, 5))
 			return false;
 	}

@@ -50,6 +50,7 @@ struct worker {
 	enum ndx_status status;
 	int32_t native;
 	uint64_t failed_ns;
+	uint32_t waited_ms; /* status NDX_PENDING: for nothing */
 	atomic_bool failed;
 	atomic_bool drained; /* stopped, and no own request is left */
 };
@@ -69,8 +70,9 @@ struct side {
 	struct ndx_mr *mr;
 	struct link *links;
 	struct worker *workers;
-	atomic_bool stop; /* begin no further request */
-	atomic_bool quit; /* and take no further results */
+	atomic_bool stop;  /* begin no further request */
+	atomic_bool quit;  /* and take no further results */
+	atomic_bool hurry; /* client: the program was told to end */
 	atomic_bool measuring;
 };
 

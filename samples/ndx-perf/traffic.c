@@ -8,7 +8,7 @@
 #define BATCH 16u
 #define POLLS_PER_LOOK 128u /* between two looks at the clock */
 #define SLEEP_MS 100u       /* how often a sleeping thread looks whether to stop */
-#define END_MS 2000u        /* for own requests, once the thread is to stop */
+#define END_MS 2000u        /* for own requests, once the program or the test is to end */
 #define TURNS 8u            /* see struct link */
 
 static bool is_stopping(const struct worker *worker)
@@ -115,8 +115,7 @@ static bool request(struct worker *worker, struct link *link)
 static void note_quiet(struct worker *worker, bool due)
 {
 	const struct side *side = worker->side;
-	const bool stopping = is_stopping(worker);
-	uint64_t limit_ms = side->timeout_ms;
+	uint32_t limit_ms = side->timeout_ms;
 	uint64_t now;
 
 	if (!side->test.wait) {
@@ -131,10 +130,13 @@ static void note_quiet(struct worker *worker, bool due)
 	now = sample_now_ns();
 	if (worker->quiet_since == 0)
 		worker->quiet_since = now;
-	if (stopping && (limit_ms == 0 || limit_ms > END_MS))
+	/* Without an interruption the last answers may take as long as all others. */
+	if ((side->quit || side->hurry) && (limit_ms == 0 || limit_ms > END_MS))
 		limit_ms = END_MS;
-	if (limit_ms != 0 && now - worker->quiet_since > limit_ms * 1000000u)
-		fail(worker, "wait for an answer", NDX_PENDING, 0);
+	if (limit_ms == 0 || now - worker->quiet_since <= limit_ms * UINT64_C(1000000))
+		return;
+	worker->waited_ms = limit_ms;
+	fail(worker, "wait for an answer", NDX_PENDING, 0);
 }
 
 /* Take results, sleeping up to `sleep_ms` if the test is about that. `due`: there have to be some.
