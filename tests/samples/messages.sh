@@ -6,26 +6,9 @@
 set -u
 # shellcheck source=tests/samples/begin.sh
 . "$1/tests/samples/begin.sh"
+# shellcheck source=tests/samples/said.sh
+. "$src/tests/samples/said.sh"
 export NDX_PLUGIN_PATH="$bin/../lib/ndx"
-
-# run STATUS PROGRAM ARGUMENT...: the program, which ends so; out.log and err.log
-run() {
-	wanted=$1 program=$2
-	shift 2
-	timeout -k 5 60 "$bin/$program" "$@" >"$work/out.log" 2>"$work/err.log" </dev/null
-	status=$?
-	[ $status -eq "$wanted" ] || fail "$program $*: status $status, not $wanted"
-}
-
-# said TEXT: on stderr
-said() {
-	grep -qF -e "$1" "$work/err.log" || fail "stderr lacks: $1"
-}
-
-# unsaid TEXT: not on stderr
-unsaid() {
-	grep -qF -e "$1" "$work/err.log" && fail "stderr has: $1"
-}
 
 echo '# no listener'
 for program in 'ndx-reqresp client' ndx-send 'ndx-perf client' 'echo-client --connections 1' \

@@ -6,20 +6,8 @@
 set -u
 # shellcheck source=tests/samples/begin.sh
 . "$1/tests/samples/begin.sh"
-
-# run STATUS PROGRAM ARGUMENT...: the program, which ends so; out.log and err.log
-run() {
-	wanted=$1 program=$2
-	shift 2
-	timeout -k 5 60 "$bin/$program" "$@" >"$work/out.log" 2>"$work/err.log" </dev/null
-	status=$?
-	[ $status -eq "$wanted" ] || fail "$program $*: status $status, not $wanted"
-}
-
-# said TEXT: on stderr
-said() {
-	grep -qF -e "$1" "$work/err.log" || fail "stderr lacks: $1"
-}
+# shellcheck source=tests/samples/said.sh
+. "$src/tests/samples/said.sh"
 
 echo '# URIs'
 while read -r wrong right; do
