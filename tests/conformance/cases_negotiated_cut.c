@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* negotiated.cut_*, negotiated.device_*: a transport that breaks in a stage is replaced, and the
- * session goes on; and a peer that is a device is asked for nothing. */
+/* negotiated.cut_*, negotiated.device_*: a transport that breaks in a stage, or before a stage that
+ * a replacement still serves, is replaced, and the session goes on; later the session fails, and
+ * says why; and a peer that is a device is asked for nothing. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,8 +26,9 @@ struct proxy {
 	struct sockaddr_in to;
 	char address[32];
 	int fd;
-	int stage;      /* cut at the client's first frame of this stage ... */
+	int stage;      /* cut at the client's first frame of this stage (-1: none) ... */
 	uint32_t cut;   /* ... once: whether that was; atomic */
+	uint32_t drop;  /* atomic: cut the connection now */
 	uint32_t ended; /* atomic */
 };
 
@@ -71,7 +73,8 @@ static void serve(struct proxy *p, int client)
 		server >= 0 && connect(server, (const struct sockaddr *)&p->to, sizeof(p->to)) == 0;
 
 	streams[0].used = streams[1].used = 0;
-	while (on && __atomic_load_n(&p->ended, __ATOMIC_SEQ_CST) == 0) {
+	while (on && __atomic_load_n(&p->ended, __ATOMIC_SEQ_CST) == 0 &&
+	       __atomic_exchange_n(&p->drop, 0, __ATOMIC_SEQ_CST) == 0) {
 		(void)poll(set, 2, 20);
 		for (int i = 0; on && i < 2; i++)
 			if (set[i].revents != 0)
@@ -153,6 +156,7 @@ static void run_through(struct house *h, struct pair *p, const char *address, ui
 	               (unsigned long long)stats.resumed) &&
 	    message_passes(&p->a, &p->b, 1000) && message_passes(&p->b, &p->a, 1))
 		(void)pair_disconnect(p);
+	house_stop(h); /* a session of the server has its side until it is over */
 	pair_close_all(h->c);
 	ndx_session_close(s);
 }
@@ -182,6 +186,123 @@ void case_negotiated_cut_in_stage_info(struct check *c)
 void case_negotiated_cut_in_stage_validate(struct check *c)
 {
 	cut_in(c, NDX_STAGE_VALIDATE);
+}
+
+/* ---- between two calls ---- */
+
+/* The loss is in the session's history: no call is needed for that. */
+static bool await_loss(struct house *h, const struct ndx_session *s)
+{
+	struct ndx_history_entry e[64];
+
+	for (int ms = 0; ms < WAIT_MS; ms++) {
+		size_t count = sizeof(e) / sizeof(e[0]);
+
+		if (!check_status(h->c, ndx_session_get_history(s, e, &count, NULL), NDX_OK,
+		                  "get_history"))
+			return false;
+		for (size_t i = 0; i < count; i++)
+			if (e[i].kind == NDX_HISTORY_LOST)
+				return check_status(h->c, e[i].status, NDX_E_CONNECTION_ABORTED,
+				                    "the loss in the history");
+		(void)poll(NULL, 0, 1);
+	}
+	return check_that(h->c, false, "the lost transport is not noticed");
+}
+
+static bool is_in_state(struct house *h, const struct ndx_session *s, enum ndx_session_state state)
+{
+	const enum ndx_session_state now = ndx_session_get_state(s);
+
+	return check_that(h->c, now == state, "the session is %s, not %s",
+	                  ndx_session_state_name(now), ndx_session_state_name(state));
+}
+
+/* The state says so between the calls, the next call says why, and the one behind it that the
+ * session is over. */
+static void is_noticed_after_ready(struct house *h, struct pair *p, struct proxy *proxy,
+                                   struct ndx_session *s)
+{
+	struct ndx_session_error e = {.size = sizeof(e)};
+
+	if (!check_status(h->c, ndx_session_run(s), NDX_OK, "run") ||
+	    !message_passes(&p->a, &p->b, 100))
+		return;
+	__atomic_store_n(&proxy->drop, 1, __ATOMIC_SEQ_CST);
+	for (int ms = 0; ms < WAIT_MS && ndx_session_get_state(s) == NDX_SESSION_CONNECTED; ms++)
+		(void)poll(NULL, 0, 1);
+	if (is_in_state(h, s, NDX_SESSION_FAILED) && await_loss(h, s) &&
+	    check_status(h->c, ndx_session_get_error(s, &e), NDX_OK, "get_error") &&
+	    check_status(h->c, e.status, NDX_E_CONNECTION_ABORTED, "the error") &&
+	    check_that(h->c, e.layer == NDX_LAYER_TRANSPORT && e.text[0] != '\0',
+	               "layer %s, text \"%s\"", ndx_error_layer_name(e.layer), e.text) &&
+	    check_status(h->c, ndx_session_execute(s, NDX_STAGE_DONE), NDX_E_CONNECTION_ABORTED,
+	                 "the next call") &&
+	    check_that(h->c, strstr(ndx_last_error(), e.text) != NULL, "it says \"%s\"",
+	               ndx_last_error()) &&
+	    check_status(h->c, ndx_session_execute(s, NDX_STAGE_DONE), NDX_E_INVALID_DEVICE_STATE,
+	                 "the one behind it"))
+		(void)is_in_state(h, s, NDX_SESSION_FAILED);
+}
+
+/* Before stage ready, the next call goes on over another transport. */
+static void is_noticed_before_validate(struct house *h, struct pair *p, struct proxy *proxy,
+                                       struct ndx_session *s)
+{
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
+
+	if (!check_status(h->c, ndx_session_connect(s), NDX_OK, "connect") ||
+	    !check_status(h->c, ndx_session_execute(s, NDX_STAGE_INFO), NDX_OK, "info"))
+		return;
+	__atomic_store_n(&proxy->drop, 1, __ATOMIC_SEQ_CST);
+	if (await_loss(h, s) && is_in_state(h, s, NDX_SESSION_CONNECTED) &&
+	    check_status(h->c, ndx_session_execute(s, NDX_STAGE_VALIDATE), NDX_OK, "validate") &&
+	    check_status(h->c, ndx_session_execute(s, NDX_STAGE_READY), NDX_OK, "ready") &&
+	    check_status(h->c, ndx_negotiation_server_get_stats(h->server, &stats), NDX_OK,
+	                 "get_stats") &&
+	    check_that(h->c, stats.resumed == 1, "the session was resumed %llu times",
+	               (unsigned long long)stats.resumed) &&
+	    message_passes(&p->a, &p->b, 1000) && message_passes(&p->b, &p->a, 1))
+		(void)pair_disconnect(p);
+}
+
+static void cut_idle(struct check *c,
+                     void (*is_noticed)(struct house *h, struct pair *p, struct proxy *proxy,
+                                        struct ndx_session *s))
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+	struct ndx_session *s = NULL;
+	struct ndx_session_attr attr;
+	struct proxy proxy;
+	const char *address;
+	struct house h;
+
+	if (house_open(&h, c, &again) && p && house_serve(&h, "127.0.0.1:0")) {
+		house_give(&h, &p->b);
+		if (proxy_begin(&proxy, &h, -1)) {
+			address = proxy.address;
+			house_session_attr(&h, &p->a, &address, &attr);
+			attr.attempts = 5;
+			if (check_status(c, ndx_session_create(&attr, &s), NDX_OK, "a session"))
+				is_noticed(&h, p, &proxy, s);
+			house_stop(&h); /* as above */
+			pair_close_all(c);
+			ndx_session_close(s);
+			proxy_end(&proxy);
+		}
+	}
+	pair_close_all(c);
+	house_close(&h);
+}
+
+void case_negotiated_cut_after_ready_is_noticed(struct check *c)
+{
+	cut_idle(c, is_noticed_after_ready);
+}
+
+void case_negotiated_cut_between_calls_is_noticed(struct check *c)
+{
+	cut_idle(c, is_noticed_before_validate);
 }
 
 /* ---- a device ---- */
