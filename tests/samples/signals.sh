@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: signals.sh SOURCE BIN CC [SEED]
 # SIGINT and SIGTERM at random moments end each role of ndx-negotiate, with sessions open and with a
-# peer that is stopped; where the server listens.
+# peer that is stopped; where the server listens; and servers with few descriptors.
 set -u
 # shellcheck source=tests/samples/begin.sh
 . "$1/tests/samples/begin.sh"
@@ -16,10 +16,36 @@ moment() {
 	sleep "$(awk "BEGIN { print $seed / 2147483648 * 0.6 }")"
 }
 
+# until_that TEXT COMMAND...: COMMAND succeeds within 20 s; else TEXT did not happen
+until_that() {
+	what=$1 tries=400
+	shift
+	until "$@"; do
+		[ $((tries -= 1)) -gt 0 ] || fail "$what"
+		sleep 0.05
+	done
+}
+
+# child_of PID: timeout(1) runs what it is to run; $child
+child_of() {
+	child=
+	read -r child <"/proc/$1/task/$1/children"
+	[ -n "$child" ]
+}
+
+# in_state STATE PID: the letter of /proc/PID/stat
+in_state() {
+	state=$(sed 's/.*) //; s/ .*//' "/proc/$2/stat" 2>/dev/null)
+	[ "$state" = "$1" ]
+}
+
 # started OPTION...: one of ours in the background; $pid. What hangs is killed after 60 s: status 137.
+# A shell without job control starts with SIGINT ignored what is in the background; a program would
+# not have it before its handler is set.
 started() {
-	timeout -s KILL 60 "$bin/ndx-negotiate" "$@" >>"$work/role.log" 2>&1 &
+	env --default-signal=INT timeout -s KILL 60 "$bin/ndx-negotiate" "$@" >>"$work/role.log" 2>&1 &
 	pid=$!
+	until_that 'timeout has no child' child_of "$pid"
 }
 
 # ends SIGNAL STATUS...: the one in $pid, which `timeout` passes the signal on to, ends so
@@ -57,20 +83,23 @@ for number in INT TERM INT TERM INT TERM; do
 	ends "$number" "$status"
 done
 
+server_stop
+[ "$server_status" -le 1 ] || fail "server: status $server_status"
+
 echo '# a server that stops says how the connection ended: as its client does'
+# of this connection: the log of the server above has the ends of others
+server_start "$work" "$bin/ndx-negotiate" server 127.0.0.1:0 --adapter "$uri" || fail 'no server'
 : >"$work/role.log"
 started client "$server_address" --adapter "$uri" --messages 4000M
-tries=200
-until grep -q 'negotiated by' "$work/role.log" || [ $tries -eq 0 ]; do
-	tries=$((tries - 1))
-	sleep 0.05
-done
+until_that 'the client has not connected' grep -q 'negotiated by' "$work/role.log"
 client=$pid pid=$server_pid
 ends TERM 0 1
 wait "$server_reader"
 server_pid=
-wait "$client"
+pid=$client
+ended 1
 grep -q 'end of connection: graceful' "$work/server.log" || fail 'how did the connection end?'
+grep -q ' client: connection: graceful' "$work/role.log" || fail 'and at the client?'
 server_start "$work" "$bin/ndx-negotiate" server 127.0.0.1:0 --adapter "$uri" || fail 'no server'
 
 echo '# the server with sessions open, and with a client that is stopped'
@@ -78,14 +107,17 @@ for number in INT TERM; do
 	started client "$server_address" --adapter "$uri" --messages 4000M
 	client=$pid
 	moment
-	kill -s STOP "-$client" 2>/dev/null || kill -s STOP "$client"
+	child_of "$client" || fail 'the client has ended before it is stopped'
+	kill -s STOP -- "-$client" || fail 'the client cannot be stopped'
+	until_that 'the client is not stopped' in_state T "$child"
 	pid=$server_pid
 	ends "$number" 0 1
 	wait "$server_reader"
 	server_pid=
-	kill -s CONT "-$client" 2>/dev/null || kill -s CONT "$client"
+	in_state T "$child" || fail 'the client was not stopped all the time'
+	kill -s CONT -- "-$client"
 	pid=$client
-	ends KILL 137 1
+	ended 1
 	server_start "$work" "$bin/ndx-negotiate" server --adapter "$uri" || fail 'no server'
 done
 
@@ -101,11 +133,11 @@ echo '# signals at once are one'
 for _ in 1 2 3 4 5 6 7 8; do
 	server_start "$work" "$bin/ndx-negotiate" server --adapter "$uri" || fail 'no server'
 	pid=$server_pid
-	read -r server <"/proc/$pid/task/$pid/children"
-	[ -n "$server" ] || fail 'timeout has no child'
-	kills=0
+	child_of "$pid" || fail 'timeout has no child'
+	kill -s TERM "$child" || fail 'the server has ended by itself'
+	kills=1
 	while [ $((kills += 1)) -le 200 ]; do
-		kill -s TERM "$server" 2>/dev/null
+		kill -s TERM "$child" 2>/dev/null
 	done
 	# None through timeout(1), which sends SIGCONT behind it. The leak checker attaches to the
 	# threads when the program exits, and hangs if a SIGCONT removes its SIGSTOP.
@@ -113,4 +145,50 @@ for _ in 1 2 3 4 5 6 7 8; do
 	ended 0
 	server_pid=
 done
+
+# short_of_descriptors PROGRAM CLIENT-OPTION...: its server with 8 to 26 descriptors, the inherited
+# ones among them: it listens and serves, or the log names what is short. Each ends by the signal.
+short_of_descriptors() {
+	program=$1
+	shift
+	unstarted=0 unserved=0 served=0
+	for count in $(seq 8 26); do
+		# the log of the library, too: a listener that cannot accept says so there
+		if ! NDX_LOG=warn server_start "$work" prlimit --nofile="$count" "$bin/$program" server \
+			127.0.0.1:0 --adapter "$uri" --timeout 2000; then
+			server_end
+			case $server_status in
+			1 | 3) ;;
+			*) fail "$program with $count descriptors: status $server_status" ;;
+			esac
+			unstarted=$((unstarted + 1))
+			is_named
+			continue
+		fi
+		timeout -k 5 60 "$bin/$program" client "$server_address" --adapter "$uri" --timeout 2000 \
+			"$@" >"$work/role.log" 2>&1 </dev/null
+		status=$?
+		server_stop
+		[ "$server_status" -le 1 ] ||
+			fail "$program with $count descriptors: status $server_status"
+		case $status in
+		0) served=$((served + 1)) ;;
+		1) unserved=$((unserved + 1)) && is_named ;;
+		*) fail "client of $program with $count descriptors: status $status" ;;
+		esac
+	done
+	echo "# $program: $unstarted do not start, $unserved do not serve, $served serve"
+	[ $unstarted -ge 2 ] || fail 'there were always enough descriptors to listen'
+	[ $unserved -ge 2 ] || fail 'there were always enough descriptors for a connection'
+}
+
+# is_named: the log of the server says what is short
+is_named() {
+	grep -q 'ulimit -n\|Too many open files' "$work/server.log" ||
+		fail "$program with $count descriptors does not say why"
+}
+
+echo '# a server with few descriptors'
+short_of_descriptors ndx-reqresp --requests 3 --quiet
+short_of_descriptors ndx-negotiate --messages 10 --attempts 1
 echo 'signals: all well'
