@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The transport of a session is cut: before, within and behind each frame of either direction, and
- * twice in each stage. */
+/* The transport of a session is cut: before, within and behind each frame of either direction,
+ * twice in each stage, and between two calls. */
 #include "oob_rig.h"
 
 #include <netinet/in.h>
@@ -22,6 +22,8 @@ static struct proxy {
 	pthread_t thread;
 	int fd;
 	int stop;
+	int cut;       /* cut now */
+	int idle_cuts; /* atomic: how often that was done */
 	uint16_t to;
 	char address[32];
 	/* Cut at that frame of that direction (0: the client's); */
@@ -122,14 +124,15 @@ static void serve(int client)
 	                         .sin_port = htons(proxy.to)};
 	const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct side sides[2] = {{.used = 0}, {.used = 0}};
-	struct pollfd set[3] = {{.fd = client, .events = POLLIN},
+	struct pollfd set[4] = {{.fd = client, .events = POLLIN},
 	                        {.fd = server, .events = POLLIN},
-	                        {.fd = proxy.stop, .events = POLLIN}};
+	                        {.fd = proxy.stop, .events = POLLIN},
+	                        {.fd = proxy.cut, .events = POLLIN}};
 	bool on = connect(server, (struct sockaddr *)&at, sizeof(at)) == 0;
 
 	while (on) {
-		(void)poll(set, 3, -1);
-		on = set[2].revents == 0;
+		(void)poll(set, 4, -1);
+		on = set[2].revents == 0 && set[3].revents == 0;
 		for (int i = 0; on && i < 2; i++)
 			if (set[i].revents != 0)
 				on = forward(&sides[i], i == 0 ? client : server,
@@ -137,6 +140,10 @@ static void serve(int client)
 	}
 	(void)close(server);
 	(void)close(client);
+	if (set[3].revents != 0) {
+		ndxp_eventfd_clear(proxy.cut);
+		(void)__atomic_add_fetch(&proxy.idle_cuts, 1, __ATOMIC_SEQ_CST);
+	}
 }
 
 static void *proxy_main(void *arg)
@@ -167,6 +174,7 @@ static void proxy_begin(void)
 
 	memset(&proxy, 0, sizeof(proxy));
 	proxy.stop = ndxp_eventfd_create();
+	proxy.cut = ndxp_eventfd_create();
 	proxy.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(proxy.fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(proxy.fd, 8), 0);
@@ -181,33 +189,45 @@ static void proxy_end(void)
 	assert_int_equal(pthread_join(proxy.thread, NULL), 0);
 	(void)close(proxy.fd);
 	(void)close(proxy.stop);
+	(void)close(proxy.cut);
 	rig_detour = NULL;
 }
 
 /* ---- sessions ---- */
 
-/* A session through the proxy; then the connection says goodbye. */
+static void begin_through(struct rig *r, const char *what)
+{
+	print_message("%s\n", what);
+	rig_up(r);
+	r->session->attr.backoff_ms = 1;
+	r->session->attr.attempts = 5;
+	assert_int_equal(pthread_create(&proxy.thread, NULL, proxy_main, NULL), 0);
+}
+
+/* The connection says goodbye, and the session ends. */
+static void end_through(struct rig *r)
+{
+	watch(&r->a);
+	watch(&r->b);
+	disconnect_both(&r->a, &r->b);
+	assert_int_equal(ndx_session_execute(r->session, NDX_STAGE_DONE), NDX_OK);
+	ndx_session_close(r->session);
+	r->session = NULL;
+	wait_closed(r);
+	assert_int_equal(__atomic_load_n(&r->closed, __ATOMIC_SEQ_CST), 1);
+	proxy_end();
+	rig_down(r);
+}
+
+/* A session through the proxy. */
 static void run_through(const char *what)
 {
 	struct rig r;
 
-	print_message("%s\n", what);
-	rig_up(&r);
-	r.session->attr.backoff_ms = 1;
-	r.session->attr.attempts = 5;
-	assert_int_equal(pthread_create(&proxy.thread, NULL, proxy_main, NULL), 0);
+	begin_through(&r, what);
 	if (ndx_session_run(r.session) != NDX_OK)
 		fail_msg("%s: %s", what, ndx_last_error());
-	watch(&r.a);
-	watch(&r.b);
-	disconnect_both(&r.a, &r.b);
-	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_DONE), NDX_OK);
-	ndx_session_close(r.session);
-	r.session = NULL;
-	wait_closed(&r);
-	assert_int_equal(__atomic_load_n(&r.closed, __ATOMIC_SEQ_CST), 1);
-	proxy_end();
-	rig_down(&r);
+	end_through(&r);
 }
 
 static void cut_everywhere(unsigned seen[PARTS])
@@ -282,6 +302,74 @@ static void two_cuts_in_each_stage_are_not_noticed(void **state)
 	}
 }
 
+/* ---- between two calls ---- */
+
+static void cut_now(int cuts)
+{
+	ndxp_eventfd_set(proxy.cut);
+	for (int ms = 0; ms < WAIT_MS && __atomic_load_n(&proxy.idle_cuts, __ATOMIC_SEQ_CST) < cuts;
+	     ms++)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(__atomic_load_n(&proxy.idle_cuts, __ATOMIC_SEQ_CST), cuts);
+}
+
+/* The session has noticed so many losses. */
+static void notices(const struct ndx_session *s, int losses)
+{
+	struct ndx_history_entry e[128];
+	int found = 0;
+
+	for (int ms = 0; ms < WAIT_MS && found < losses; ms++) {
+		size_t count = sizeof(e) / sizeof(e[0]);
+
+		found = 0;
+		assert_int_equal(ndx_session_get_history(s, e, &count, NULL), NDX_OK);
+		for (size_t i = 0; i < count; i++)
+			found += e[i].kind == NDX_HISTORY_LOST;
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(found, losses);
+}
+
+/* `cuts`: a bit for each stage before which the transport is cut. The next call goes on over a new
+ * one, whether the session has noticed the loss by then, or the call is the first to notice. */
+static void step_through(unsigned cuts, bool noticed)
+{
+	static const enum ndx_stage stages[] = {NDX_STAGE_INFO, NDX_STAGE_VALIDATE,
+	                                        NDX_STAGE_READY};
+	char what[64];
+	int count = 0;
+	struct rig r;
+
+	(void)snprintf(what, sizeof(what), "cuts before stages %#x, %s", cuts,
+	               noticed ? "noticed" : "not awaited");
+	proxy_begin();
+	begin_through(&r, what);
+	assert_int_equal(ndx_session_connect(r.session), NDX_OK);
+	for (int i = 0; i < 3; i++) {
+		if ((cuts >> i & 1) != 0) {
+			cut_now(++count);
+			if (noticed)
+				notices(r.session, count);
+		}
+		if (ndx_session_execute(r.session, stages[i]) != NDX_OK)
+			fail_msg("%s: stage %d: %s", what, i, ndx_last_error());
+	}
+	assert_int_equal(__atomic_load_n(&proxy.welcomes, __ATOMIC_SEQ_CST), count);
+	end_through(&r);
+}
+
+static void cuts_between_two_calls_are_not_noticed(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k < 4; k++) {
+		managed = k % 2 == 1;
+		for (unsigned cuts = 1; cuts < 8; cuts++)
+			step_through(cuts, k < 2);
+	}
+	managed = false;
+}
+
 /* As over TLS: stage info begins anew, and the connection says goodbye over the second transport.
  */
 static void without_replays_goodbyes_use_the_second_transport(void **state)
@@ -333,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_cut_at_any_frame_is_not_noticed),
 		cmocka_unit_test(nor_where_the_path_is_proved),
 		cmocka_unit_test(nor_where_a_connection_manager_connects),
+		cmocka_unit_test(cuts_between_two_calls_are_not_noticed),
 		cmocka_unit_test(without_replays_goodbyes_use_the_second_transport),
 		cmocka_unit_test(and_while_the_program_opens_the_session),
 	};
