@@ -109,6 +109,17 @@ static bool is_bell(const struct ofi_qp *qp, const struct fi_cq_data_entry *e)
 	       e->data == NDXP_RC_BELL && qp->link != NULL && ofi_verbs_heard_goodbye(qp->link);
 }
 
+/* Lock not held: something has arrived. Without a receive no bell can come. */
+static void look_for_goodbye(struct ofi_qp *qp, bool bell, bool empty)
+{
+	if (qp->link == NULL)
+		return;
+	if (bell)
+		ofi_verbs_check_goodbye(qp->link);
+	else if (empty)
+		ofi_verbs_poll_soon(qp->link);
+}
+
 void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq_data_entry *e)
 {
 	const bool bell = is_bell(qp, e);
@@ -125,12 +136,7 @@ void ofi_verbs_received(struct ofi_qp *qp, struct ofi_rx *rx, const struct fi_cq
 		take_message(qp, rx, e);
 	empty = !ofi_verbs_has_receive(qp);
 	ndxp_lock_release(&qp->base.lock);
-	if (qp->link == NULL)
-		return;
-	if (bell)
-		ofi_verbs_check_goodbye(qp->link);
-	else if (empty)
-		ofi_verbs_poll_soon(qp->link);
+	look_for_goodbye(qp, bell, empty);
 }
 
 /* The lock is held. NULL, or the peer's violation of the protocol. */
@@ -155,14 +161,10 @@ void ofi_verbs_wanted(struct ofi_qp *qp, const struct fi_cq_data_entry *e)
 		wrong = take_want(qp, e);
 	empty = !ofi_verbs_has_receive(qp);
 	ndxp_lock_release(&qp->base.lock);
-	if (qp->link == NULL)
-		return;
-	if (bell)
-		ofi_verbs_check_goodbye(qp->link);
-	else if (wrong != NULL)
+	if (wrong == NULL)
+		look_for_goodbye(qp, bell, empty);
+	else if (qp->link != NULL)
 		ofi_link_break(qp->link, 0, wrong);
-	else if (empty)
-		ofi_verbs_poll_soon(qp->link);
 }
 
 void ofi_verbs_want_failed(struct ofi_qp *qp, int err)
