@@ -4,14 +4,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <ndx/spi/hash.h>
 #include <ndx/spi/log.h>
 
 /* Where to look if the place of libndx is not known. */
@@ -144,23 +141,15 @@ static void package_of(const char *why, char text[PACKAGE_ROOM])
 	               so + sizeof(".so.") - 1);
 }
 
-#define LOGGED 64 /* files that are remembered */
-
-/* Whether this file is loaded for the first time in this process. The automatic choice opens a file
+/* Whether an earlier load has left the file in the process. The automatic choice opens a file
  * several times, and each time looks the same to a reader of the log. */
-static bool is_first_load(const char *path)
+static bool is_in_process(const char *real)
 {
-	static _Atomic uint64_t logged[LOGGED];
-	const uint64_t own = ndxp_hash_text(path) | 1; /* 0 is a free place */
+	void *handle = dlopen(real, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 
-	for (size_t i = 0; i < LOGGED; i++) {
-		uint64_t expected = 0;
-
-		if (atomic_compare_exchange_strong(&logged[i], &expected, own))
-			return true;
-		if (expected == own)
-			return false;
-	}
+	if (handle == NULL)
+		return false;
+	(void)dlclose(handle);
 	return true;
 }
 
@@ -173,9 +162,11 @@ enum ndx_status code_file_open(const struct code_file_kind *kind, const char *pa
 	const void *found;
 	const char *why;
 	void *handle;
+	bool again;
 
 	if (st != NDX_OK)
 		return st;
+	again = is_in_process(real);
 	handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL) {
 		why = dlerror();
@@ -193,7 +184,9 @@ enum ndx_status code_file_open(const struct code_file_kind *kind, const char *pa
 		(void)dlclose(handle);
 		return st;
 	}
-	if (is_first_load(real))
+	if (again)
+		log_debug("%s \"%s\" opened again from %s", kind->what, name, real);
+	else
 		log_info("%s \"%s\" loaded from %s", kind->what, name, real);
 	*dl = handle;
 	*datum = found;

@@ -87,6 +87,30 @@ static void a_provider_is_found_checked_and_let_go(void **state)
 	loader_close(NULL);
 }
 
+static void count_loads(void *arg, const struct ndx_log_record *record)
+{
+	*(unsigned *)arg += strstr(record->text, "\" loaded from ") != NULL;
+}
+
+static void a_file_that_is_there_already_is_not_logged_again(void **state)
+{
+	const struct ndx_provider *provider = NULL;
+	struct loaded *first = NULL;
+	struct loaded *second = NULL;
+	unsigned loads = 0;
+
+	(void)state;
+	ndx_log_set_sink(count_loads, &loads, NDX_LOG_INFO);
+	look_in(TEST_PROVIDERS "/good");
+	assert_int_equal(loader_open("fake", &first, &provider), NDX_OK);
+	assert_int_equal(loads, 1);
+	assert_int_equal(loader_open("fake", &second, &provider), NDX_OK);
+	assert_int_equal(loads, 1);
+	loader_close(second);
+	loader_close(first);
+	ndx_log_set_sink(see, &seen, NDX_LOG_ERROR);
+}
+
 static void a_built_in_provider_needs_no_file(void **state)
 {
 	const struct ndx_provider *first = registry_get(0);
@@ -313,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		AT_A_PLACE(a_provider_is_found_checked_and_let_go),
+		AT_A_PLACE(a_file_that_is_there_already_is_not_logged_again),
 		AT_A_PLACE(a_built_in_provider_needs_no_file),
 		AT_A_PLACE(directories_are_gone_through_in_order),
 		AT_A_PLACE(a_relative_directory_is_not_looked_into),
