@@ -10,8 +10,6 @@
 #include <ndx/spi/system.h>
 #include "connection.h"
 
-#define WORD_MS 1000u
-
 /* ---- life ---- */
 
 struct addition *addition_alloc(struct ndx_session *s, uint32_t count)
@@ -316,33 +314,12 @@ static void hear_word(struct ndx_session *s)
 	driver_consume(s);
 }
 
-/* Whether the peer may have made the lane fail: by giving up its attempt, or by its end. */
-static bool may_be_of_peer(const struct lane *lane)
-{
-	const struct ndx_session_error *e = &lane->s.dialogue.error;
-
-	return e->layer == NDX_LAYER_PROVIDER &&
-	       (e->status == NDX_E_CONNECTION_REFUSED || e->status == NDX_E_CONNECTION_ABORTED);
-}
-
-/* A lane has failed for what the peer did. Why the peer did so may come behind that: its word, or
- * the end of the transport. Wait for one of the two, but not for long. */
 static bool awaits_word(struct ndx_session *s)
 {
 	struct addition *a = s->many->adding;
-	struct driver *d = &s->driver;
-	const uint64_t latest = ndxp_deadline(WORD_MS);
 
-	if (a->failing || a->abandoned || a->faulty || a->late || a->failed == NULL ||
-	    a->state == ADDITION_REPORT || !driver_is_open(s) || !may_be_of_peer(a->failed) ||
-	    (d->role->cancelled != NULL && d->role->cancelled(s)))
-		return false;
-	if (!a->listening) {
-		a->listening = true;
-		d->drained = false; /* the event may still be on its way */
-		driver_set_timer(s, latest < d->deadline_ns ? latest : d->deadline_ns);
-	}
-	return true;
+	return !a->failing && !a->abandoned && !a->faulty && !a->late && a->failed != NULL &&
+	       a->state != ADDITION_REPORT && many_awaits_word(s, a->failed, &a->listening);
 }
 
 /* Whether the batch, which is not failing yet, fails now. */

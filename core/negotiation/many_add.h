@@ -129,4 +129,8 @@ void lane_start(struct lane *lane, enum ndx_stage stage);
 void many_end_batch(struct many *m);
 /* Give the calls that are due to the pool. */
 void many_push_due(struct ndx_session *s);
+/* `failed` has failed for what the peer did. Why the peer did so may come behind that: its word, or
+ * the end of the transport. True: wait for one of the two, until the timer, which is not far, and
+ * is set once. */
+bool many_awaits_word(struct ndx_session *s, const struct lane *failed, bool *listening);
 #endif

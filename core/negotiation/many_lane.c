@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ndx/spi/system.h>
 #include "many_add.h"
+
+#define WORD_MS 1000u
 
 /* ---- the role of a lane ---- */
 
@@ -210,4 +213,31 @@ void many_push_due(struct ndx_session *s)
 	m->due = NULL;
 	m->due_end = &m->due;
 	driver_call(s);
+}
+
+/* ---- failure ---- */
+
+/* Whether the peer may have made the lane fail: by giving up its attempt, or by its end. */
+static bool may_be_of_peer(const struct lane *lane)
+{
+	const struct ndx_session_error *e = &lane->s.dialogue.error;
+
+	return e->layer == NDX_LAYER_PROVIDER &&
+	       (e->status == NDX_E_CONNECTION_REFUSED || e->status == NDX_E_CONNECTION_ABORTED);
+}
+
+bool many_awaits_word(struct ndx_session *s, const struct lane *failed, bool *listening)
+{
+	struct driver *d = &s->driver;
+	const uint64_t latest = ndxp_deadline(WORD_MS);
+
+	if (!driver_is_open(s) || !may_be_of_peer(failed) ||
+	    (d->role->cancelled != NULL && d->role->cancelled(s)))
+		return false;
+	if (!*listening) {
+		*listening = true;
+		d->drained = false; /* the event may still be on its way */
+		driver_set_timer(s, latest < d->deadline_ns ? latest : d->deadline_ns);
+	}
+	return true;
 }
