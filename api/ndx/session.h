@@ -68,8 +68,12 @@ enum ndx_session_state {
 	NDX_SESSION_CONNECTING, /**< the transport; also between two attempts */
 	NDX_SESSION_CONNECTED,  /**< between two stages */
 	NDX_SESSION_EXCHANGING, /**< in a stage */
-	NDX_SESSION_FAILED,     /**< in a call; or between two, because the transport is lost */
-	NDX_SESSION_CLOSED,     /**< of a server's session: the peer ended the session */
+	/**
+	 * In a call; or between two: the transport is lost, or after stage ready the peer gives up
+	 * or breaks the protocol. Then the next call names the cause.
+	 */
+	NDX_SESSION_FAILED,
+	NDX_SESSION_CLOSED, /**< of a server's session: the peer ended the session */
 };
 
 /** Kind of an entry of the history. */

@@ -64,6 +64,8 @@ struct addition_role {
 	void (*told)(struct ndx_session *s, struct addition *a, enum ndx_status status);
 	/* On the pool; may be NULL: the queue pair was removed. */
 	void (*removed)(struct ndx_session *s, struct lane *lane);
+	/* A client's: between two calls the peer breaks the protocol. */
+	void (*broken)(struct ndx_session *s, const char *why);
 };
 
 /* ---- many_add.c ---- */

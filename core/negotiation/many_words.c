@@ -30,8 +30,15 @@ void addition_begin(struct ndx_session *s, struct addition *a)
  * Of the own one it reads the role and what has finished, which a failure does not change. */
 static bool bad(struct ndx_session *s, const char *why)
 {
+	const struct addition_role *role = s->many->role;
+
+	/* between two calls of a client */
+	if (s->driver.phase == DRIVER_ROLE && !s->closed && role->broken != NULL) {
+		role->broken(s, why);
+		return true;
+	}
 	dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true, why);
-	if (s->driver.phase == DRIVER_ROLE) /* between two calls: the next one fails */
+	if (s->driver.phase == DRIVER_ROLE) /* goodbyes alone pass: the connections end */
 		driver_oob_lost(s);
 	return true;
 }

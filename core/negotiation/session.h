@@ -163,6 +163,8 @@ bool session_add_timer(struct ndx_session *s);
 /* session_idle.c; loop thread. Between two calls, after driver_oob_receive(): notice that the
  * transport, which `was_open` before that, is lost. */
 void session_look_idle(struct ndx_session *s, bool was_open);
+/* Between two calls, the peer breaks the protocol: tell it, and end the session. */
+void session_fail_idle(struct ndx_session *s, const char *why);
 /* Call `fn` when the session fails between two calls, once, before its close. True: it has failed.
  */
 bool session_watch_loss(struct ndx_session *s, ndxp_loop_fn *fn, void *arg);

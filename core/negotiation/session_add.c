@@ -22,7 +22,8 @@ static bool over(struct ndx_session *s, const struct ndx_session_error *outcome,
 	return true; /* the connections' goodbyes */
 }
 
-const struct addition_role addition_client = {.timer = set_timer, .over = over};
+const struct addition_role addition_client = {
+	.timer = set_timer, .over = over, .broken = session_fail_idle};
 
 bool session_add_begin(struct ndx_session *s)
 {

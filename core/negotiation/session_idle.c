@@ -25,8 +25,9 @@ static bool nothing_more(struct ndx_session *s)
 }
 
 /* The session has failed, and the next call returns the cause. The dialogue fails in that call: a
- * thread that begins one reads the dialogue before. */
-static void end_idle(struct ndx_session *s, const struct ndx_session_error *cause)
+ * thread that begins one reads the dialogue before. `told`: the peer reads a last word, which a
+ * close of the socket may take from it. */
+static void end_idle(struct ndx_session *s, const struct ndx_session_error *cause, bool told)
 {
 	(void)many_stop(s, nothing_more);
 	s->driver.phase = DRIVER_CLOSING;
@@ -37,7 +38,8 @@ static void end_idle(struct ndx_session *s, const struct ndx_session_error *caus
 	s->failed_idle = true;
 	pthread_mutex_unlock(&s->lock);
 	driver_oob_lost(s);
-	driver_detach(s);
+	if (!told)
+		driver_detach(s);
 	if (s->on_loss != NULL)
 		s->on_loss(s->on_loss_arg);
 }
@@ -80,7 +82,35 @@ static void lose_transport(struct ndx_session *s)
 	}
 	(void)snprintf(cause.text, sizeof(cause.text), "%s", driver_io_text(s));
 	record_loss(s, cause.text);
-	end_idle(s, &cause);
+	end_idle(s, &cause, false);
+}
+
+/* The last frame, if the socket takes it at once; then nothing more is sent. False: it is not sent.
+ */
+static bool tell_peer(struct ndx_session *s, struct dialogue *heard)
+{
+	struct driver *d = &s->driver;
+	enum driver_io io;
+
+	if (d->fd < 0 || d->sent != 0 || !many_flush(s))
+		return false;
+	d->last_length = dialogue_error_frame(heard, d->last_words);
+	io = driver_send(s, d->last_words, d->last_length);
+	d->last_length = 0;
+	if (io != IO_DONE)
+		return false;
+	driver_shut(s);
+	return true;
+}
+
+void session_fail_idle(struct ndx_session *s, const char *why)
+{
+	struct dialogue heard = s->dialogue; /* see end_idle() */
+	bool told;
+
+	dialogue_fail(&heard, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true, why);
+	told = tell_peer(s, &heard);
+	end_idle(s, &heard.error, told);
 }
 
 /* The peer gives up, and closes. */
@@ -90,7 +120,27 @@ static void hear_error(struct ndx_session *s, const struct frame *f)
 
 	dialogue_receive(&heard, f, ndxp_now_ns());
 	driver_consume(s);
-	end_idle(s, &heard.error);
+	end_idle(s, &heard.error, false);
+}
+
+/* The peer sends no frame. */
+static void hear_nonsense(struct ndx_session *s, const char *why)
+{
+	char text[160];
+
+	(void)snprintf(text, sizeof(text), "from the server came %s", why);
+	session_fail_idle(s, text);
+}
+
+/* The next frame, behind words that are heard at any time. */
+static enum driver_io read_word(struct ndx_session *s, struct frame *f, const char **why)
+{
+	enum driver_io io;
+
+	do
+		io = driver_read_frame(s, s->dialogue.limits.max_message, f, why);
+	while (io == IO_DONE && driver_oob_handle(s, f) && s->driver.phase == DRIVER_ROLE);
+	return io;
 }
 
 void session_look_idle(struct ndx_session *s, bool was_open)
@@ -99,17 +149,23 @@ void session_look_idle(struct ndx_session *s, bool was_open)
 	const char *why;
 	struct frame f;
 
-	if (s->closed || !was_open || s->dialogue.next != DIALOGUE_IDLE ||
-	    s->dialogue.finished >= NDX_STAGE_DONE ||
+	if (s->closed || !was_open || s->driver.phase != DRIVER_ROLE ||
+	    s->dialogue.next != DIALOGUE_IDLE || s->dialogue.finished >= NDX_STAGE_DONE ||
 	    __atomic_load_n(&s->cancelled, __ATOMIC_ACQUIRE) != 0)
 		return;
 	if (s->driver.fd < 0) { /* the goodbyes' reader has found out */
 		note_break(s);
 		return;
 	}
-	io = driver_read_frame(s, s->dialogue.limits.max_message, &f, &why);
+	io = read_word(s, &f, &why);
+	if (s->driver.phase != DRIVER_ROLE)
+		return;
+	/* Before stage ready the next call, which is soon, tells what the peer said. */
+	if (s->dialogue.finished >= NDX_STAGE_READY && io == IO_BAD) {
+		hear_nonsense(s, why);
+		return;
+	}
 	if (io == IO_DONE && f.type == FRAME_ERROR) {
-		/* before stage ready the next call, which is soon, tells what the peer said */
 		if (s->dialogue.finished >= NDX_STAGE_READY)
 			hear_error(s, &f);
 		return;

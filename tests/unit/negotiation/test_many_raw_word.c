@@ -15,6 +15,8 @@ struct pair {
 	int listener;
 };
 
+static bool connected; /* the session of the next pair has queue pairs of its own */
+
 static void meet(struct pair *b)
 {
 	struct ndx_overlapped ov = {0};
@@ -22,7 +24,7 @@ static void meet(struct pair *b)
 	rig_up(&b->rig, BASE);
 	ndx_session_close(b->rig.session);
 	b->listener = raw_listen(&b->rig);
-	bare = true;
+	bare = !connected;
 	make_session(&b->rig);
 	bare = false;
 	assert_int_equal(ndx_session_run_overlapped(b->rig.session, &ov), NDX_PENDING);
@@ -238,6 +240,59 @@ static void an_error_between_two_calls_ends_the_session(void **state)
 	leave_raw(&b);
 }
 
+/* The next call says why; the one behind it, that the session is over. */
+static void tells_once(const struct pair *b, const char *text)
+{
+	static const struct ndx_session_queue_pair list[FEW];
+	struct ndx_session *s = b->rig.session;
+	struct ndx_session_error e = {.size = sizeof(e)};
+
+	for (int ms = 0; ms < WAIT_MS && ndx_session_get_state(s) == NDX_SESSION_CONNECTED; ms++)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(ndx_session_get_state(s), NDX_SESSION_FAILED);
+	assert_int_equal(ndx_session_get_error(s, &e), NDX_OK);
+	assert_int_equal(e.status, NDX_E_REMOTE_ERROR);
+	assert_int_equal(e.layer, NDX_LAYER_FRAMEWORK);
+	assert_false(e.remote);
+	if (strstr(e.text, text) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", e.text, text);
+	assert_int_equal(ndx_session_add_queue_pairs(s, list, FEW, NULL), NDX_E_REMOTE_ERROR);
+	has_failed(b, NDX_E_REMOTE_ERROR, NDX_LAYER_FRAMEWORK, false, text);
+	assert_int_equal(ndx_session_add_queue_pairs(s, list, FEW, NULL),
+	                 NDX_E_INVALID_DEVICE_STATE);
+	assert_int_equal(ndx_session_execute(s, NDX_STAGE_DONE), NDX_E_INVALID_DEVICE_STATE);
+}
+
+/* Whether the transport has to be read for goodbyes, too, or not: with queue pairs, or without. */
+static void a_broken_word_between_two_calls_ends_the_session(void **state)
+{
+	static const struct {
+		enum frame_type type;
+		uint32_t numbers[4];
+		uint32_t length;
+		const char *text;
+	} words[] = {
+		{FRAME_ADD, {1, BASE, FEW}, FRAME_ADD_SIZE, "that were not asked for"},
+		{FRAME_ADD, {1, BASE, FEW}, FRAME_ADD_SIZE - 1, "payload of the wrong length"},
+		{FRAME_ABANDON, {1, FRAME_NO_QUEUE_PAIR, 3, 0}, 16, "that were not asked for"},
+		{FRAME_ADD, {1}, MESSAGE + 1, "payload longer than the limit"},
+	};
+	struct pair b;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(words) / sizeof(words[0]); i++) {
+		const size_t k = i / 2;
+
+		connected = i % 2 == 1;
+		meet(&b);
+		raw_say_numbers(&b.p, words[k].type, words[k].numbers, 4, words[k].length);
+		tells_once(&b, words[k].text);
+		raw_is_refused(&b.p, words[k].text);
+		leave_raw(&b);
+	}
+	connected = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +301,7 @@ int main(void)
 		cmocka_unit_test(without_a_word_the_own_cause_counts),
 		cmocka_unit_test(a_transport_that_ends_late_is_the_cause),
 		cmocka_unit_test(an_error_between_two_calls_ends_the_session),
+		cmocka_unit_test(a_broken_word_between_two_calls_ends_the_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
