@@ -223,6 +223,8 @@ bool many_step(struct ndx_session *s)
 		begin_stage(s);
 	many_end_batch(m);
 	if (m->failed != NULL) {
+		if (!m->late && many_awaits_word(s, m->failed, &m->listening))
+			return driver_receive(s);
 		if (!hear_error(s))
 			fail_session(s);
 		return true;
@@ -235,6 +237,17 @@ bool many_step(struct ndx_session *s)
 		return driver_receive(s);
 	many_push_due(s);
 	return false;
+}
+
+bool many_timer(struct ndx_session *s)
+{
+	struct many *m = s->many;
+
+	if (m == NULL || !m->listening || m->late || s->driver.phase != DRIVER_ACTIVE)
+		return false;
+	m->late = true;
+	driver_go(s);
+	return true;
 }
 
 /* ---- the end ---- */

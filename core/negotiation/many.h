@@ -47,7 +47,9 @@ struct many {
 	bool linked;         /* connections use the transport for their goodbyes */
 	bool asks_done;      /* the peer has begun stage done */
 	bool paused;         /* too much waits: nothing is read */
-	struct lane *failed; /* the first lane that failed; NULL: none */
+	struct lane *failed; /* the first lane that failed; NULL: none ... */
+	bool listening;      /* ... and the peer's word on that may be on its way, ... */
+	bool late;           /* ... but has not come in time */
 	struct lane *due;    /* lanes whose plugin is to be called, ... */
 	struct lane **due_end;
 	struct lane *batch; /* ... and those that the task calls it for */
@@ -93,6 +95,8 @@ void many_free(struct many *m);
 bool many_has_stage(const struct ndx_session *s);
 /* A result as that of a role's function. */
 bool many_step(struct ndx_session *s);
+/* True: the timer was that of this wait, in one of the session's own stages. */
+bool many_timer(struct ndx_session *s);
 /* On the pool: describe the own ends. `near`: see describe_own(). */
 enum ndx_status many_describe(struct ndx_session *s, const struct sockaddr_storage *near);
 /* On the pool: the calls of the plugin that are due. */

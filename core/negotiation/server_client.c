@@ -234,6 +234,8 @@ static void on_timer(struct ndx_session *s)
 		addition_late(s);
 		return;
 	}
+	if (many_timer(s))
+		return;
 	switch (s->driver.phase) {
 	case DRIVER_ROLE:
 		if (s->driver.tls != NULL)

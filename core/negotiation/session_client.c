@@ -347,7 +347,7 @@ static void on_timer(struct ndx_session *s)
 {
 	bool more = false;
 
-	if (session_add_timer(s))
+	if (session_add_timer(s) || many_timer(s))
 		return;
 	switch (s->driver.phase) {
 	case DRIVER_ROLE:

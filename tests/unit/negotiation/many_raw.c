@@ -160,7 +160,7 @@ int raw_listen(struct rig *r)
 	return fd;
 }
 
-void raw_accept(struct raw *p, int listener, uint8_t flags)
+void raw_accept_until(struct raw *p, int listener, uint8_t flags, enum raw_until until)
 {
 	const struct frame_welcome w = {MESSAGE, RAW_WAIT_MS, RAW_WAIT_MS};
 	uint8_t payload[FRAME_WELCOME_SIZE];
@@ -181,7 +181,12 @@ void raw_accept(struct raw *p, int listener, uint8_t flags)
 	assert_true(frame_parse_hello(&got, &hello, &why));
 	assert_int_equal(got.flags & FRAME_ADDS, FRAME_ADDS);
 	raw_say(p, &f);
-	raw_lanes(p, 0, hello.queue_pairs, RAW_ALL);
+	raw_lanes(p, 0, hello.queue_pairs, until);
+}
+
+void raw_accept(struct raw *p, int listener, uint8_t flags)
+{
+	raw_accept_until(p, listener, flags, RAW_ALL);
 }
 
 void raw_end(struct raw *p, bool reset)

@@ -52,6 +52,8 @@ uint8_t raw_begin(struct raw *p, uint32_t count, uint8_t flags);
 int raw_listen(struct rig *r);
 /* HELLO has come: WELCOME with these flags, and all stages. */
 void raw_accept(struct raw *p, int listener, uint8_t flags);
+/* The same, with the stages until then. */
+void raw_accept_until(struct raw *p, int listener, uint8_t flags, enum raw_until until);
 /* With the shutdown of TLS; `reset`: as a host that has crashed. */
 void raw_end(struct raw *p, bool reset);
 

@@ -211,6 +211,76 @@ static void a_transport_that_ends_late_is_the_cause(void **state)
 	rig_uri = "direct";
 }
 
+/* ---- and in the stages of the session itself ---- */
+
+/* Its attempts are refused, and it waits for why. */
+static void first_ones_are_refused(struct pair *b, struct ndx_overlapped *ov)
+{
+	rig_uri = "loop";
+	rig_up(&b->rig, BASE);
+	rig_uri = "direct";
+	ndx_session_close(b->rig.session);
+	b->listener = raw_listen(&b->rig);
+	make_session(&b->rig);
+	memset(ov, 0, sizeof(*ov));
+	assert_int_equal(ndx_session_run_overlapped(b->rig.session, ov), NDX_PENDING);
+	raw_accept_until(&b->p, b->listener, FRAME_ADDS, RAW_INFO_ALL);
+	(void)poll(NULL, 0, LATER_MS);
+	assert_int_equal(ndx_overlapped_status(ov), NDX_PENDING);
+}
+
+static void has_failed_whole(const struct pair *b, enum ndx_error_layer layer, bool remote,
+                             const char *text)
+{
+	struct ndx_session_error e = {.size = sizeof(e)};
+
+	assert_int_equal(ndx_session_get_state(b->rig.session), NDX_SESSION_FAILED);
+	assert_int_equal(ndx_session_get_error(b->rig.session, &e), NDX_OK);
+	assert_int_equal(e.layer, layer);
+	assert_int_equal(e.remote, remote);
+	if (strstr(e.text, text) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", e.text, text);
+}
+
+static void the_first_stages_wait_for_a_word_too(void **state)
+{
+	const struct frame_error w = {.layer = NDX_LAYER_PROVIDER,
+	                              .status = NDX_E_INSUFFICIENT_RESOURCES,
+	                              .text = "what the server says"};
+	uint8_t payload[FRAME_ERROR_SIZE_MAX];
+	const struct frame f = {.type = FRAME_ERROR,
+	                        .stage = NDX_STAGE_VALIDATE,
+	                        .payload = payload,
+	                        .length = frame_write_error(payload, &w)};
+	struct ndx_overlapped ov;
+	struct pair b;
+
+	(void)state;
+	first_ones_are_refused(&b, &ov);
+	raw_say(&b.p, &f);
+	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_REMOTE_ERROR);
+	has_failed_whole(&b, NDX_LAYER_PROVIDER, true, "what the server says");
+	leave_raw(&b);
+	/* without a word the own cause counts, and the server hears of it */
+	first_ones_are_refused(&b, &ov);
+	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CONNECTION_REFUSED);
+	has_failed_whole(&b, NDX_LAYER_PROVIDER, false, "the queue pair cannot be connected");
+	raw_await(&b.p, FRAME_ERROR, &(struct frame){0});
+	leave_raw(&b);
+	/* the end of the transport is a word */
+	first_ones_are_refused(&b, &ov);
+	raw_end(&b.p, true);
+	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CONNECTION_ABORTED);
+	has_failed_whole(&b, NDX_LAYER_TRANSPORT, false, "");
+	(void)close(b.listener);
+	rig_down(&b.rig);
+	/* a cancel does not wait */
+	first_ones_are_refused(&b, &ov);
+	ndx_session_cancel(b.rig.session);
+	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CANCELED);
+	leave_raw(&b);
+}
+
 /* ---- between two calls ---- */
 
 static void an_error_between_two_calls_ends_the_session(void **state)
@@ -300,6 +370,7 @@ int main(void)
 		cmocka_unit_test(a_word_that_comes_late_is_the_cause),
 		cmocka_unit_test(without_a_word_the_own_cause_counts),
 		cmocka_unit_test(a_transport_that_ends_late_is_the_cause),
+		cmocka_unit_test(the_first_stages_wait_for_a_word_too),
 		cmocka_unit_test(an_error_between_two_calls_ends_the_session),
 		cmocka_unit_test(a_broken_word_between_two_calls_ends_the_session),
 	};
