@@ -47,7 +47,8 @@ enum fault_reorder {
 };
 
 struct fault_options {
-	uint64_t nth; /* 0: none */
+	uint64_t nth;   /* 0: none */
+	bool nth_named; /* ... by the caller */
 	uint64_t times;
 	enum fault_call only;   /* FAULT_CALLS: every call counts */
 	enum ndx_status status; /* NDX_OK: a status that fits the call */

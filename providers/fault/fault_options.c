@@ -31,6 +31,7 @@ static enum ndx_status parse_number(const struct ndx_spi_option *o, uint64_t mos
 
 static enum ndx_status read_nth(const struct ndx_spi_option *o, struct fault_options *to)
 {
+	to->nth_named = true;
 	return parse_number(o, UINT64_MAX, &to->nth);
 }
 
@@ -47,7 +48,8 @@ static enum ndx_status read_call(const struct ndx_spi_option *o, struct fault_op
 {
 	to->only = fault_call_find(o->value);
 	return to->only != FAULT_CALLS ? NDX_OK
-	                               : bad_value(o, "the name of a call, as in fault_calls.def");
+	                               : bad_value(o, "the name of a call, as send, qp_create or "
+	                                              "conn_connect; docs/fault.md lists them all");
 }
 
 /* "NO_MEMORY": the name in status.h without NDX_E_ */
@@ -179,6 +181,29 @@ static void append_option(char text[FAULT_TEXT], const struct ndx_spi_option *o)
 	               o->value);
 }
 
+/* How a call is to fail, but not which: a URI that asks for a fault and gets none would make a test
+ * pass that has tested nothing. */
+static enum ndx_status choose_call(const struct ndx_spi_open *how, struct fault_options *options)
+{
+	if (options->nth_named)
+		return NDX_OK;
+	if (options->only != FAULT_CALLS) {
+		options->nth = 1;
+		return NDX_OK;
+	}
+	for (size_t i = 0; i < how->option_count; i++) {
+		const struct ndx_spi_option *o = &how->options[i];
+
+		if (strcmp(o->key, "fault_times") == 0 || strcmp(o->key, "fault_status") == 0)
+			return fail(
+				NDX_E_INVALID_CONFIG, 0,
+				"%s: key \"%s\" does not say which call fails; add fault_call=NAME "
+				"or fault_nth=NUMBER",
+				o->origin, o->key);
+	}
+	return NDX_OK;
+}
+
 enum ndx_status fault_options_read(const struct ndx_spi_open *how, struct fault_inner *provider,
                                    struct fault_options *options, char text[FAULT_TEXT],
                                    struct ndx_spi_open *inner, struct ndx_spi_option *room)
@@ -203,6 +228,8 @@ enum ndx_status fault_options_read(const struct ndx_spi_open *how, struct fault_
 			room[inner->option_count++] = *o;
 		}
 	}
+	if (st == NDX_OK)
+		st = choose_call(how, options);
 	if (st != NDX_OK)
 		ndxp_binding.services->provider_close(found.file);
 	else

@@ -25,8 +25,13 @@ static void what_is_asked_for_is_checked(void **state)
 	open_says("fault:loop?fault_nht=1", NDX_E_INVALID_CONFIG, "fault_nht");
 	open_says("fault:loop?iface=lo", NDX_E_INVALID_CONFIG, "nor of \"loop\"");
 	open_says("fault:loop?fault_nth=-1", NDX_E_INVALID_CONFIG, "\"-1\"");
-	open_says("fault:loop?fault_call=nothing", NDX_E_INVALID_CONFIG, "fault_calls.def");
+	open_says("fault:loop?fault_call=nothing", NDX_E_INVALID_CONFIG,
+	          "as send, qp_create or conn_connect; docs/fault.md lists them all");
 	open_says("fault:loop?fault_status=OK", NDX_E_INVALID_CONFIG, "as NO_MEMORY");
+	open_says("fault:loop?fault_times=all", NDX_E_INVALID_CONFIG,
+	          "\"fault_times\" does not say which call fails; add fault_call=NAME");
+	open_says("fault:loop?fault_status=NO_MEMORY", NDX_E_INVALID_CONFIG,
+	          "\"fault_status\" does not say which call fails");
 	open_says("fault:loop?fault_reorder=all", NDX_E_INVALID_CONFIG, "\"queues\"");
 	open_says("fault:loop?fault_delay=99999", NDX_E_INVALID_CONFIG, "fault_delay");
 }
@@ -110,6 +115,34 @@ static void one_kind_of_call_can_be_counted_alone(void **state)
 	assert_int_equal(fault_get_tally(adapter).failed, 3);
 	ndx_cq_close(cq);
 	ndx_adapter_close(adapter);
+}
+
+/* Open `uri` and make two completion queues: how many calls of this kind were made to fail? */
+static uint64_t failures_of_two_queues(const char *uri)
+{
+	struct ndx_adapter *adapter;
+	uint64_t failed;
+
+	assert_int_equal(ndx_adapter_open(uri, &adapter), NDX_OK);
+	for (int i = 0; i < 2; i++) {
+		struct ndx_cq *cq = NULL;
+
+		(void)ndx_cq_create_depth(adapter, 4, &cq);
+		ndx_cq_close(cq);
+	}
+	assert_int_equal(fault_get_tally(adapter).calls, 2);
+	failed = fault_get_tally(adapter).failed;
+	ndx_adapter_close(adapter);
+	return failed;
+}
+
+static void a_call_that_is_named_fails_without_a_number(void **state)
+{
+	(void)state;
+	assert_int_equal(failures_of_two_queues("fault:loop?fault_call=cq_create"), 1);
+	assert_int_equal(failures_of_two_queues("fault:loop?fault_call=cq_create&fault_times=all"),
+	                 2);
+	assert_int_equal(failures_of_two_queues("fault:loop?fault_call=cq_create&fault_nth=0"), 0);
 }
 
 static void a_test_arms_it_when_it_likes(void **state)
@@ -213,6 +246,7 @@ int main(void)
 		cmocka_unit_test(the_open_itself_can_fail),
 		cmocka_unit_test(one_call_fails_and_the_next_does_not),
 		cmocka_unit_test(one_kind_of_call_can_be_counted_alone),
+		cmocka_unit_test(a_call_that_is_named_fails_without_a_number),
 		cmocka_unit_test(a_test_arms_it_when_it_likes),
 		cmocka_unit_test(what_fails_leaves_the_callers_variables_alone),
 		cmocka_unit_test(an_attempt_whose_answer_fails_may_be_tried_again),
