@@ -8,6 +8,8 @@
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <ndx/ndx.h>
 
@@ -55,6 +57,15 @@ struct ndx_result end_result(struct end *end);
 
 /** A thread of a pair `arg`: connect to its listener, send CLIENT_MESSAGES messages, disconnect. */
 void *be_a_client(void *arg);
+
+/** check() for a file: errno says why. */
+static inline void check_file(bool good, const char *what)
+{
+	if (!good) {
+		perror(what);
+		exit(1);
+	}
+}
 
 /** The first argument, or TCP over the loopback. */
 static inline const char *adapter_of(int argc, char **argv)

@@ -51,12 +51,10 @@ static void receive_file(FILE *file, const char *uri, uint16_t port)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(port)};
 	socklen_t length = sizeof(here);
-	struct slots slots = {(uintptr_t)memory, 0, SLOTS, SLOT_SIZE};
 	struct ndx_listener *listener;
-	struct ndx_result result;
 	struct end end;
 	struct ndx_mr *mr = prepare(&end, uri, NDX_MR_ALLOW_REMOTE_WRITE);
-	slots.token = ndx_mr_get_remote_token(mr);
+	struct slots slots = {(uintptr_t)memory, ndx_mr_get_remote_token(mr), SLOTS, SLOT_SIZE};
 	must(ndx_listen_on(end.adapter, (struct sockaddr *)&here, sizeof(here), 0, &listener),
 	     "listen");
 	must(ndx_listener_get_local_address(listener, (struct sockaddr *)&here, &length), "port");
@@ -67,7 +65,7 @@ static void receive_file(FILE *file, const char *uri, uint16_t port)
 	     "accept");
 	ndx_listener_close(listener);
 	for (;;) {
-		result = end_result(&end);
+		const struct ndx_result result = end_result(&end);
 		if (result.request_type != NDX_REQUEST_RECEIVE)
 			continue; /* a credit has gone */
 		if (result.immediate == END)
@@ -75,9 +73,9 @@ static void receive_file(FILE *file, const char *uri, uint16_t port)
 		check((result.flags & NDX_RESULT_WRITTEN) != 0 && result.immediate < SLOTS &&
 		              result.bytes_transferred <= SLOT_SIZE,
 		      "not a write into a slot");
-		check(fwrite(memory[result.immediate], 1, result.bytes_transferred, file) ==
-		              result.bytes_transferred,
-		      "write to the file");
+		check_file(fwrite(memory[result.immediate], 1, result.bytes_transferred, file) ==
+		                   result.bytes_transferred,
+		           "write to the file");
 		bytes += result.bytes_transferred;
 		must(ndx_qp_receive(end.qp, NULL, NULL, 0), "post a receive");
 		must(ndx_qp_send_immediate(end.qp, NULL, NULL, 0, result.immediate, 0), "credit");
@@ -93,7 +91,7 @@ static void send_file(FILE *file, const char *uri, const char *address, uint16_t
 	size_t length = sizeof(data);
 	struct end end;
 	struct ndx_mr *mr = prepare(&end, uri, 0);
-	uint32_t credits = SLOTS, next = 0;
+	uint32_t owed[SLOTS] = {0}; /* of each slot: its write's result, and its credit */
 
 	check(inet_pton(AF_INET, address, &there.sin_addr) == 1, "not an address");
 	must(ndx_connect_to(end.adapter, end.qp, (struct sockaddr *)&there, sizeof(there), NULL, 0,
@@ -103,26 +101,27 @@ static void send_file(FILE *file, const char *uri, const char *address, uint16_t
 	check(length >= sizeof(slots), "the receiver grants no slots");
 	memcpy(&slots, data, sizeof(slots));
 	check(slots.count == SLOTS && slots.size == SLOT_SIZE, "slots of another size");
-	for (;;) {
-		while (credits == 0) { /* a credit comes with each slot that is free again */
-			if (end_result(&end).request_type != NDX_REQUEST_RECEIVE)
-				continue;
-			credits++;
-			must(ndx_qp_receive(end.qp, NULL, NULL, 0), "post a receive");
+	for (uint32_t slot = 0;; slot = (slot + 1) % SLOTS) {
+		while (owed[slot] > 0) {
+			const struct ndx_result result = end_result(&end);
+			const bool credit = result.request_type == NDX_REQUEST_RECEIVE;
+			check(!credit || result.immediate < SLOTS, "a credit for no slot");
+			--*(credit ? &owed[result.immediate] : (uint32_t *)result.request_context);
+			if (credit)
+				must(ndx_qp_receive(end.qp, NULL, NULL, 0), "post a receive");
 		}
-		const size_t got = fread(memory[next], 1, SLOT_SIZE, file);
-		struct ndx_sge sge = {memory[next], (uint32_t)got, ndx_mr_get_local_token(mr)};
+		const size_t got = fread(memory[slot], 1, SLOT_SIZE, file);
+		struct ndx_sge sge = {memory[slot], (uint32_t)got, ndx_mr_get_local_token(mr)};
 		if (got == 0)
 			break;
-		must(ndx_qp_write_immediate(end.qp, NULL, &sge, 1,
-		                            slots.address + (uint64_t)next * SLOT_SIZE, slots.token,
-		                            next, 0),
+		must(ndx_qp_write_immediate(end.qp, &owed[slot], &sge, 1,
+		                            slots.address + (uint64_t)slot * SLOT_SIZE, slots.token,
+		                            slot, 0),
 		     "post a write");
 		bytes += got;
-		credits--;
-		next = (next + 1) % SLOTS;
+		owed[slot] = 2;
 	}
-	check(!ferror(file), "read the file");
+	check_file(!ferror(file), "read the file");
 	must(ndx_qp_send_immediate(end.qp, NULL, NULL, 0, END, 0), "the end");
 	finish(&end, mr); /* the disconnect waits until the receiver has everything */
 }
@@ -138,12 +137,12 @@ int main(int argc, char **argv)
 	const char *uri = argc > port + 1 ? argv[port + 1] : "ofi:tcp?iface=lo";
 	const uint16_t number = (uint16_t)(argc > port ? strtoul(argv[port], NULL, 10) : 0);
 	FILE *file = fopen(argv[2], receives ? "wb" : "rb");
-	check(file != NULL, argv[2]);
+	check_file(file != NULL, argv[2]);
 	if (receives)
 		receive_file(file, uri, number);
 	else
 		send_file(file, uri, argv[3], number);
-	check(fclose(file) == 0, argv[2]);
+	check_file(fclose(file) == 0, argv[2]);
 	printf("%s %" PRIu64 " bytes, all of them\n", receives ? "received" : "sent", bytes);
 	return 0;
 }

@@ -80,4 +80,25 @@ timeout -k 5 60 "$bin/cookbook-copy" send /dev/zero 127.0.0.1 "$(cat "$work/port
 	>"$work/send.log" 2>&1 && fail 'the sender does not fail'
 wait $receiver && fail 'the receiver does not fail'
 grep -q '^a request: NDX_E_.*connector#.*aborted' "$work/send.log" || fail 'no cause'
+grep -qx 'write to the file: No space left on device' "$work/receive.log" || fail 'no errno'
+
+echo '# a file that cannot be read'
+"$bin/cookbook-copy" receive "$work" 0 "$uri" 2>"$work/receive.log" && fail 'receives into a folder'
+grep -qx "$work: Is a directory" "$work/receive.log" || fail 'no errno at fopen'
+
+echo '# a result of a write that does not come: its slot is not used again'
+# A slot is owed the result of its write and a credit; whichever is lost, the sender must not go on.
+: >"$work/port"
+timeout -k 5 60 "$bin/cookbook-copy" receive "$work/out" 0 "$uri" >"$work/port" 2>"$work/receive.log" &
+receiver=$!
+for _ in $(seq 100); do
+	[ -s "$work/port" ] && break
+	sleep 0.1
+done
+timeout -k 5 60 "$bin/cookbook-copy" send "$work/in" 127.0.0.1 "$(cat "$work/port")" \
+	"fault:$uri&fault_drop=1" >"$work/send.log" 2>&1 && fail 'a slot is used before its write has ended'
+wait $receiver && fail 'the receiver has a part of the file'
+# both wait for the other; the one whose time is over first ends the connection
+cat "$work/receive.log" "$work/send.log" >"$work/ends.log"
+grep -q '^wait for a result: NDX_PENDING' "$work/ends.log" || fail 'the sender does not wait'
 echo 'cookbook: all well'
