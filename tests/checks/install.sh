@@ -5,6 +5,7 @@
 # libraries, .pc files and the CMake package agree, in C and in C++.
 set -eu
 src=$1 build=$2 cc=$3
+here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -68,6 +69,21 @@ if [ -x "$tmp/moved/ndx/bin/ndx-negotiate" ]; then
 	}
 fi
 
+# The links of the installed pages lead to what is installed; there are some to examples and headers.
+if [ -d "$src/samples/cookbook" ] && command -v python3 >/dev/null; then
+	python3 "$here/links.py" "$tmp/moved/ndx" links >"$tmp/log" || {
+		cat "$tmp/log"
+		echo "   ^ the links of the pages, as installed"
+		exit 1
+	}
+	for link in examples/cookbook/copy.c examples/provider ../../../include/ndx/status.h conformance.md; do
+		grep -rqF "]($link)" "$tmp/moved/ndx/share/doc/ndx" || {
+			echo "   ^ no installed page links to $link"
+			exit 1
+		}
+	done
+fi
+
 # The samples, in a tree that has them, are installed, compile, and run without help.
 if [ -d "$src/samples/cookbook" ]; then
 	for sample in hello cookbook provider; do
@@ -102,7 +118,6 @@ languages=c enabled=C
 if echo 'int i;' | "$cc" -x c++ -fsyntax-only - 2>/dev/null; then
 	languages='c c++' enabled='C;CXX'
 fi
-here=$(cd "$(dirname "$0")" && pwd)
 mkdir "$tmp/cmake"
 components=
 for pc in "$PKG_CONFIG_PATH"/ndx*.pc; do
