@@ -59,6 +59,24 @@ static void suggest_device(struct suggest *s)
 	free(choices);
 }
 
+/* The name of a device or of a network interface, as "rxe0" for "verbs:rxe0": offer an adapter that
+ * this host has. */
+static void suggest_adapter(struct suggest *s)
+{
+	struct listing listing = {0};
+
+	list_all(&listing);
+	for (size_t i = 0; i < listing.count; i++) {
+		const struct ndx_adapter_entry *e = &listing.entries[i];
+
+		if (e->device[0] != '\0')
+			suggest_whole(s, e->device, e->uri);
+		if (strcmp(e->interface_name, s->word) == 0)
+			suggest_whole(s, e->interface_name, e->uri);
+	}
+	list_clear(&listing);
+}
+
 static enum ndx_status fail_provider(const char *origin, const char *name)
 {
 	const struct ndx_provider *provider;
@@ -79,8 +97,15 @@ static enum ndx_status fail_provider(const char *origin, const char *name)
 	if (suggest_nearest(&s)[0] == '\0') {
 		ndxp_fail_hold(true); /* files that cannot be loaded are another matter */
 		suggest_device(&s);
+		if (suggest_nearest(&s)[0] == '\0')
+			suggest_adapter(&s);
 		ndxp_fail_hold(false);
 	}
+	if (suggest_nearest(&s)[0] == '\0')
+		return fail(NDX_E_NOT_FOUND, 0,
+		            "%s: no provider \"%s\"; %s; a device of that name would stand behind "
+		            "its provider: PROVIDER:%s",
+		            origin, name, suggest_text(&s, text), name);
 	return fail(NDX_E_NOT_FOUND, 0, "%s: no provider \"%s\"; %s", origin, name,
 	            suggest_text(&s, text));
 }
@@ -117,20 +142,32 @@ static size_t merge(const struct uri *uri, const char *origin, const struct conf
 	return count;
 }
 
-/* A '?' where the next key was meant to begin: "iface=lo?trust=lan". */
+static bool is_key(const struct ndx_provider *provider, const char *text)
+{
+	for (const struct ndx_spi_key *k = provider->keys; k->name != NULL; k++) {
+		const size_t len = strlen(k->name);
+
+		if (strncmp(text, k->name, len) == 0 && text[len] == '=')
+			return true;
+	}
+	return false;
+}
+
+/* A '?', ';' or ',' where the next key was meant to begin: "iface=lo?trust=lan". */
 static enum ndx_status check_separator(const struct ndx_provider *provider,
                                        const struct ndx_spi_option *option)
 {
-	const char *mark = strchr(option->value, '?');
+	static const char wrong[] = "?;,";
+	char keys[URI_MAX + 1];
 
-	for (const struct ndx_spi_key *k = provider->keys; mark != NULL && k->name != NULL; k++) {
-		const size_t len = strlen(k->name);
-
-		if (strncmp(mark + 1, k->name, len) == 0 && mark[1 + len] == '=')
-			return fail(NDX_E_INVALID_CONFIG, 0,
-			            "%s: %s=%.64s: keys are separated by '&'; write %s=%.*s&%.64s",
-			            option->origin, option->key, option->value, option->key,
-			            (int)(mark - option->value), option->value, mark + 1);
+	for (const char *mark = option->value; (mark = strpbrk(mark, wrong)) != NULL; mark++) {
+		if (!is_key(provider, mark + 1))
+			continue;
+		(void)snprintf(keys, sizeof(keys), "%s", option->value);
+		uri_join_keys(keys, wrong);
+		return fail(NDX_E_INVALID_CONFIG, 0,
+		            "%s: %s=%.64s: keys are separated by '&'; write %s=%.128s",
+		            option->origin, option->key, option->value, option->key, keys);
 	}
 	return NDX_OK;
 }

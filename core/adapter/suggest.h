@@ -10,12 +10,13 @@
 
 #define SUGGEST_WORD 32 /* longer words and names are not compared */
 #define SUGGEST_KNOWN 200
-#define SUGGEST_TEXT 320
+#define SUGGEST_BEST 128 /* also an adapter's URI */
+#define SUGGEST_TEXT 400
 
 /* Private to suggest.c. */
 struct suggest {
 	const char *word;
-	char best[SUGGEST_WORD + 1];
+	char best[SUGGEST_BEST];
 	unsigned distance;
 	char known[SUGGEST_KNOWN];
 	size_t used;

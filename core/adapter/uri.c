@@ -3,6 +3,7 @@
 #include "uri.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <ndx/spi/log.h>
@@ -180,13 +181,25 @@ static size_t count_name(const char *name)
 	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
 }
 
+void uri_join_keys(char *keys, const char *wrong)
+{
+	for (char *at = keys; (at = strpbrk(at, wrong)) != NULL; at++) {
+		if (at[1 + strspn(at + 1, name_rest)] == '=')
+			*at = '&';
+	}
+}
+
 /* "ofi:tcp&iface=lo": `mark` points to the '&' of a key where no '?' was before. */
 static enum ndx_status fail_first_key(const struct parser *p, const char *mark)
 {
+	char keys[URI_MAX + 1];
+
+	(void)snprintf(keys, sizeof(keys), "%s", p->text + position(p, mark));
+	uri_join_keys(keys, "?;,");
 	return fail(NDX_E_INVALID_CONFIG, 0,
-	            "%s \"%s\": '&' at position %zu: the first key follows a '?'; write %.*s?%s",
-	            p->origin, p->text, position(p, mark), (int)(position(p, mark) - 1), p->text,
-	            p->text + position(p, mark));
+	            "%s \"%s\": '%c' at position %zu: the first key follows a '?'; write %.*s?%s",
+	            p->origin, p->text, *mark, position(p, mark), (int)(position(p, mark) - 1),
+	            p->text, keys);
 }
 
 static enum ndx_status parse_provider(const struct parser *p, const char *name)
@@ -197,7 +210,7 @@ static enum ndx_status parse_provider(const struct parser *p, const char *name)
 		return fail(NDX_E_INVALID_CONFIG, 0,
 		            "%s \"%s\" does not start with the name of a provider; " GRAMMAR,
 		            p->origin, p->text);
-	if (name[good] == '&')
+	if (name[good] == '&' || (name[good] == ';' && strchr(name + good, '=') != NULL))
 		return fail_first_key(p, name + good);
 	if (name[good] != '\0')
 		return fail(NDX_E_INVALID_CONFIG, 0,
@@ -215,7 +228,7 @@ static enum ndx_status parse_provider(const struct parser *p, const char *name)
 
 static enum ndx_status parse_device(const struct parser *p, char *device)
 {
-	const char *mark = strchr(device, '&');
+	const char *mark = strpbrk(device, "&;");
 	enum ndx_status st;
 
 	if (device[0] == '\0')

@@ -41,6 +41,10 @@ enum ndx_status uri_parse(const char *text, const char *origin, struct uri *out)
 /* Whether the text can be a provider's name: 1 .. URI_NAME_MAX of a-z 0-9 _ -, a letter first. */
 bool uri_name_valid(const char *name);
 
+/* For a message: replace each character of `wrong` behind which a key and its '=' stand by the '&'
+ * that was meant. */
+void uri_join_keys(char *keys, const char *wrong);
+
 /* Write a URI, with %XX where necessary; returns the full length, like snprintf(). */
 size_t uri_write(char *out, size_t size, const char *provider, const char *device,
                  const struct ndx_spi_option *options, size_t option_count);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The back ends, the options of the URI, and enumeration. */
+#include <net/if.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,19 +100,48 @@ static bool is_nearly(const char *word, const char *name)
 	return a <= front + back + 1 && b <= front + back + 1;
 }
 
+/* "tcp:lo" or "lo" for "tcp?iface=lo": the key and value that were meant. Empty: none. */
+#define MEANT 64
+static void find_meant(const char *device, char meant[MEANT])
+{
+	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+	const char *backend = backends[0]->device;
+	const char *value = device;
+	struct addrinfo *found = NULL;
+
+	meant[0] = '\0';
+	for (size_t i = 0; i < BACKENDS; i++) {
+		const size_t len = strlen(backends[i]->device);
+
+		if (strncmp(device, backends[i]->device, len) == 0 && device[len] == ':') {
+			backend = backends[i]->device;
+			value = device + len + 1;
+		}
+	}
+	if (value[0] == '\0')
+		return;
+	if (getaddrinfo(value, NULL, &hints, &found) == 0) {
+		freeaddrinfo(found);
+		(void)snprintf(meant, MEANT, "%s?addr=%s", backend, value);
+	} else if (value != device || if_nametoindex(value) != 0) {
+		(void)snprintf(meant, MEANT, "%s?iface=%s", backend, value);
+	}
+}
+
 static enum ndx_status fail_device(const char *device)
 {
-	const char *near = NULL;
+	char near[MEANT];
 
+	find_meant(device, near);
 	for (size_t i = 0; i < BACKENDS; i++) {
 		if (is_nearly(device, backends[i]->device))
-			near = backends[i]->device;
+			(void)snprintf(near, sizeof(near), "%s", backends[i]->device);
 	}
 	return fail(
 		NDX_E_NOT_FOUND, 0,
 		"ofi:%.32s: NDX uses no such provider of libfabric; %s%s%sthere are: tcp, verbs",
-		device, near != NULL ? "did you mean ofi:" : "", near != NULL ? near : "",
-		near != NULL ? "? " : "");
+		device, near[0] != '\0' ? "did you mean ofi:" : "", near,
+		near[0] != '\0' ? "? " : "");
 }
 
 enum ndx_status ofi_parse_options(const struct ndx_spi_open *how, struct ofi_options *out)

@@ -107,4 +107,21 @@ if [ -x "$bin/ndx-scale" ]; then
 	run 0 ndx-scale --messages 50 --counts 1,3 loop
 	grep -qw 'nan' "$work/out.log" && fail 'ndx-scale prints nan'
 fi
+
+echo '# URIs: a device, an interface or a key at the wrong place'
+while read -r wrong right; do
+	run 3 ndx-reqresp both --requests 1 --adapter "$wrong"
+	said "$right"
+done <<'END'
+ofi:tcp:lo did you mean ofi:tcp?iface=lo? there are: tcp, verbs
+ofi:tcp:127.0.0.1 did you mean ofi:tcp?addr=127.0.0.1?
+ofi:lo did you mean ofi:tcp?iface=lo?
+ofi:tcp?iface=lo;trust=lan iface=lo;trust=lan: keys are separated by '&'; write iface=lo&trust=lan
+ofi:tcp?iface=lo,trust=lan keys are separated by '&'; write iface=lo&trust=lan
+ofi:tcp;iface=lo;trust=lan ';' at position 8: the first key follows a '?'; write ofi:tcp?iface=lo&trust=lan
+lo no provider "lo"; did you mean "
+nodevice9 no provider "nodevice9"; there are: 
+nodevice9 a device of that name would stand behind its provider: PROVIDER:nodevice9
+END
+
 echo 'mistakes: all well'

@@ -119,6 +119,27 @@ static void a_misspelt_provider_gets_the_nearest_and_all(void **state)
 		says(registry_get(i)->name);
 }
 
+/* "verbs", of without_verbs.c, has devices of the same names; either is right. */
+static void a_device_alone_gets_the_uri_of_its_adapter(void **state)
+{
+	(void)state;
+	is_refused("one", NDX_E_NOT_FOUND, "no provider \"one\"; did you mean \"");
+	says(":one?gid=1\"? There are: ");
+	is_refused("two?gid=2", NDX_E_NOT_FOUND, ":two?gid=1\"?");
+	is_refused("rxe0", NDX_E_NOT_FOUND, "no provider \"rxe0\"; there are: ");
+	says("would stand behind its provider: PROVIDER:rxe0");
+}
+
+static void a_wrong_separator_of_keys_gets_the_right_one(void **state)
+{
+	(void)state;
+	is_refused("fake?gid=1;trust=lan", NDX_E_INVALID_CONFIG,
+	           "URI: gid=1;trust=lan: keys are separated by '&'; write gid=1&trust=lan");
+	is_refused("fake?gid=1,trust=lan;gid=2", NDX_E_INVALID_CONFIG,
+	           "write gid=1&trust=lan&gid=2");
+	chooses("fake?gid=2,3;x=4", "fake?gid=2,3;x=4"); /* no key of the provider */
+}
+
 static void a_provider_that_is_not_installed_is_said_to_be_so(void **state)
 {
 	(void)state;
@@ -358,6 +379,8 @@ int main(int argc, char **argv)
 		AT_A_PLACE(options_are_those_of_the_uri_then_those_of_the_file),
 		AT_A_PLACE(the_place_of_an_option_is_that_of_its_uri),
 		AT_A_PLACE(a_misspelt_provider_gets_the_nearest_and_all),
+		AT_A_PLACE(a_device_alone_gets_the_uri_of_its_adapter),
+		AT_A_PLACE(a_wrong_separator_of_keys_gets_the_right_one),
 		AT_A_PLACE(a_provider_that_is_not_installed_is_said_to_be_so),
 		AT_A_PLACE(a_misspelt_key_is_refused_with_its_place),
 		AT_A_PLACE(a_malformed_uri_is_refused_with_its_place),

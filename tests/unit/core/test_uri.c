@@ -94,7 +94,11 @@ static void what_is_malformed_is_refused_with_its_position(void **state)
 		{"p&k=v", "'&' at position 2: the first key follows a '?'; write p?k=v"},
 		{"p:d&k=v&j=w",
 	         "'&' at position 4: the first key follows a '?'; write p:d?k=v&j=w"},
-		{"p:d&k=v?j=w", "'&' at position 4: the first key follows a '?'"},
+		{"p:d&k=v?j=w",
+	         "'&' at position 4: the first key follows a '?'; write p:d?k=v&j=w"},
+		{"p;k=v", "';' at position 2: the first key follows a '?'; write p?k=v"},
+		{"p:d;k=v;j=w",
+	         "';' at position 4: the first key follows a '?'; write p:d?k=v&j=w"},
 		{"p:d&e", NULL}, /* fine: the name of a device, with no key behind it */
 		{"p:d%26k=v", NULL},
 		{"p?k=1&j=2&k=3", "key \"k\" is there a second time at position 11"},
