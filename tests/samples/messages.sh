@@ -32,7 +32,7 @@ for program in 'ndx-reqresp client' ndx-send; do
 	shift
 	run 1 "$name" "$@" 10.9.9.9:5000 --adapter "$uri"
 	said ' -> 10.9.9.9:5000: connecting failed: NDX_E_INVALID_ADDRESS'
-	said "add trust=lan to the adapter's URI if all hosts that reach the port are trusted"
+	said 'use ofi:tcp?trust=lan, or iface=NAME&trust=lan with the interface that leads there'
 done
 
 echo '# half an address'

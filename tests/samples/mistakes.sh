@@ -124,4 +124,9 @@ nodevice9 no provider "nodevice9"; there are:
 nodevice9 a device of that name would stand behind its provider: PROVIDER:nodevice9
 END
 
+echo '# an address that the adapter does not have'
+run 1 ndx-reqresp server 203.0.113.7:0 --adapter "$uri"
+said '203.0.113.7:0 is not an address of this adapter, which has those of the loopback'
+said 'ofi:tcp?trust=lan has those of all interfaces'
+
 echo 'mistakes: all well'

@@ -191,8 +191,10 @@ size_t ofi_adapter_addresses(struct ndx_spi_adapter *spi, struct sockaddr_storag
  * allow it. */
 enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
                                 const struct sockaddr_storage *peer, const char *what);
-/* Is it an address of the adapter? The port does not matter. */
-bool ofi_is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address);
+/* Fail with NDX_E_INVALID_ADDRESS unless it is an address of the adapter. The port does not matter.
+ */
+enum ndx_status ofi_check_own(const struct ofi_adapter *adapter,
+                              const struct sockaddr_storage *address);
 
 /* ---- queue pairs (ofi_qp.c, ofi_submit.c, ofi_credit.c, ofi_receive.c, ofi_report.c) ---- */
 

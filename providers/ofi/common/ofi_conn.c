@@ -106,9 +106,8 @@ enum ndx_status ofi_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *a
 	int err;
 
 	ndxp_sockaddr_copy(&local, address, len);
-	if (!ofi_is_own(conn->adapter, &local))
-		return fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of this adapter",
-		            ndxp_sockaddr_text(&local, text));
+	if (ofi_check_own(conn->adapter, &local) != NDX_OK)
+		return NDX_E_INVALID_ADDRESS;
 	if (ndxp_sockaddr_port(&local) != 0 && is_bound(conn->adapter, &local))
 		return fail(NDX_E_SHARING_VIOLATION, EADDRINUSE, "%s is bound by another connector",
 		            ndxp_sockaddr_text(&local, text));
@@ -178,7 +177,9 @@ static const char *why_unreachable(const struct sockaddr_storage *to,
 	    v6->sin6_scope_id == 0)
 		return "; a link-local address needs %INTERFACE, as fe80::1%eth0";
 	if (source != NULL && ndxp_sockaddr_is_loopback(source) && !ndxp_sockaddr_is_loopback(to))
-		return "; an adapter of the loopback, as with iface=lo, reaches this host only";
+		return "; an adapter of the loopback, as with iface=lo, reaches this host only; "
+		       "use ofi:tcp?trust=lan, or iface=NAME&trust=lan with the interface that "
+		       "leads there";
 	return NULL;
 }
 

@@ -305,15 +305,13 @@ enum ndx_status ofi_listener_bind(struct ndx_spi_listener *spi, const struct soc
 {
 	struct ofi_listener *listener = listener_of(spi);
 	struct sockaddr_storage local;
-	char text[NDXP_SOCKADDR_TEXT];
 	enum ndx_status st = NDX_OK;
 
 	ndxp_sockaddr_copy(&local, address, len);
 	if (ndxp_sockaddr_is_any(&local))
 		st = resolve_any(listener->adapter, &local);
-	else if (!ofi_is_own(listener->adapter, &local))
-		st = fail(NDX_E_INVALID_ADDRESS, 0, "%s is not an address of this adapter",
-		          ndxp_sockaddr_text(&local, text));
+	else
+		st = ofi_check_own(listener->adapter, &local);
 	if (st == NDX_OK && !ndxp_sockaddr_is_any(&local))
 		st = ofi_check_trust(listener->adapter, &local, "listen on");
 	if (st == NDX_OK)

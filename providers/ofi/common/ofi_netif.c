@@ -223,8 +223,8 @@ static void on_readable(void *arg, uint32_t events)
 
 /* ---- opening and closing ---- */
 
-/* As ofi_is_own(), but link-local addresses of two interfaces may be equal, those of a VLAN and of
- * the card below for example. */
+/* As ofi_check_own(), but link-local addresses of two interfaces may be equal, those of a VLAN and
+ * of the card below for example. */
 static bool is_own(const struct ofi_adapter *adapter, const struct sockaddr_storage *address)
 {
 	for (size_t i = 0; i < adapter->address_count; i++) {

@@ -118,7 +118,29 @@ static void the_loopback_reaches_this_host_only(void **state)
 	if (st == NDX_E_NETWORK_UNREACHABLE)
 		skip(); /* a host without a route */
 	assert_int_equal(st, NDX_E_INVALID_ADDRESS);
-	assert_non_null(strstr(text, "reaches this host only"));
+	assert_non_null(strstr(text, "reaches this host only; use ofi:tcp?trust=lan"));
+}
+
+/* Without trust=lan, which would not help an adapter that the URI has bound to the loopback. */
+static void the_adapter_that_reaches_another_host_is_named(void **state)
+{
+	static const char *const bound[] = {"ofi:tcp?iface=lo", "ofi:tcp?addr=127.0.0.1"};
+	const struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(1), .sin_addr.s_addr = htonl(0xcb007101)};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bound) / sizeof(bound[0]); i++) {
+		assert_int_equal(
+			connect_in_vain(bound[i], (const struct sockaddr *)&to, sizeof(to), text),
+			NDX_E_INVALID_ADDRESS);
+		assert_non_null(strstr(text, "this adapter is the loopback's"));
+		assert_non_null(strstr(text, "use ofi:tcp?trust=lan"));
+		assert_null(strstr(text, "add trust=lan"));
+	}
+	assert_int_equal(connect_in_vain("ofi:tcp", (const struct sockaddr *)&to, sizeof(to), text),
+	                 NDX_E_INVALID_ADDRESS);
+	assert_non_null(strstr(text, "add trust=lan to the adapter's URI"));
 }
 
 static void a_link_local_address_needs_its_interface(void **state)
@@ -227,6 +249,7 @@ int main(void)
 		CASE(root_is_not_refused_for_its_user),
 		CASE(another_user_is_told_of_the_peers_user),
 		cmocka_unit_test(the_loopback_reaches_this_host_only),
+		cmocka_unit_test(the_adapter_that_reaches_another_host_is_named),
 		cmocka_unit_test(a_link_local_address_needs_its_interface),
 		CASE(a_peer_that_does_not_answer_is_named),
 		CASE(a_listener_without_a_descriptor_says_so),
