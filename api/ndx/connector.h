@@ -483,7 +483,8 @@ enum ndx_status ndx_connector_cancel(struct ndx_connector *connector);
  * NDX_E_CANCELED of a request, which says that the connection has ended, but not why.
  *
  * The text is that of the latest failure of an attempt to connect, or of the abort of the
- * connection; or a sentence that says that the peer has disconnected; or "".
+ * connection; or a sentence that says that the peer has disconnected, or that the own side has, or
+ * has closed the queue pair or the connector without a disconnect; or "".
  *
  * @param[out] text       buffer for the text; may be NULL if @p *length is 0
  * @param[in,out] length  room in @p text in bytes, 512 always suffices; set to the size of the text

@@ -87,6 +87,13 @@ enum conn_event {
 	CONN_EVENT_OOB = 8,     /* ... and of those of enum oob_event */
 };
 
+/* Which call of the own side began the end of the connection. */
+enum conn_own_end {
+	CONN_NOT_ENDED,    /* none: the peer, or a failure */
+	CONN_DISCONNECTED, /* a disconnect */
+	CONN_RELEASED,     /* the close of the queue pair or the connector, without a disconnect */
+};
+
 /* The arguments of an upcall, until the control thread handles it. */
 struct conn_upcall {
 	bool has_params; /* of the peer; stored in the inbox */
@@ -163,7 +170,8 @@ struct ndx_connector {
 	uint64_t ending_since;               /* when it left the state UP; 0: not yet */
 	enum ndx_disconnect_outcome outcome; /* the outcome if it fails from here on */
 	struct conn_changes history;
-	char *failure; /* text of the latest failure that was logged; NULL: none */
+	char *failure;             /* text of the latest failure that was logged; NULL: none */
+	enum conn_own_end own_end; /* what the own side did to a connection that was up */
 	struct ndxp_timer connect_timer;
 	struct ndxp_timer drain_timer;
 	struct ndxp_timer disconnect_timer;
@@ -466,6 +474,8 @@ void conn_reap(struct ndx_connector *c);
 enum ndx_disconnect_reason conn_reason(struct ndx_connector *c);
 /* Any thread: fill the cause that was reported, and its native code. */
 void conn_get_cause(struct ndx_connector *c, struct conn_result *result);
+/* "aborted", and what the own side had done before. */
+const char *conn_abort_words(const struct ndx_connector *c);
 
 /* ---- explain.c ---- */
 

@@ -121,6 +121,13 @@ void conn_get_cause(struct ndx_connector *c, struct conn_result *result)
 	result->cause = get_cause(c);
 }
 
+const char *conn_abort_words(const struct ndx_connector *c)
+{
+	return c->own_end == CONN_RELEASED
+	               ? "closed by its own side before a disconnect, then aborted"
+	               : "aborted";
+}
+
 static void act(struct ndx_connector *c, enum disconnect_action action)
 {
 	const struct ndx_provider_ops *ops = c->adapter->ops;
@@ -182,7 +189,7 @@ static void went_over(struct ndx_connector *c)
 	c->native->qp = NULL;
 	conn_oob_end(c);
 	if (!good)
-		conn_log_failure(c, "aborted", &result);
+		conn_log_failure(c, conn_abort_words(c), &result);
 	else if (ndxp_log_enabled(NDX_LOG_INFO))
 		log_info("%s: disconnected in %.3f ms", conn_text(c, text),
 		         (double)(ndxp_now_ns() - c->ending_since) / 1e6);
@@ -195,8 +202,13 @@ static void note_step(struct ndx_connector *c, enum disconnect_state before,
 	enum disconnect_state after = disconnect_get_state(&c->machine);
 	struct conn_result result = conn_fine;
 
-	if (before == DISCONNECT_STATE_UP && after != before)
+	if (before == DISCONNECT_STATE_UP && after != before) {
 		c->ending_since = ndxp_now_ns();
+		if (ev == DISCONNECT_EV_DISCONNECT)
+			c->own_end = CONN_DISCONNECTED;
+		else if (ev == DISCONNECT_EV_RELEASE)
+			c->own_end = CONN_RELEASED;
+	}
 	if (actions & DISCONNECT_DO(CANCEL_INITIATOR))
 		c->adapter->stats.drain_timeouts++;
 	if (after == DISCONNECT_STATE_ABORTING && before != after) {

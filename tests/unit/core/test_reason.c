@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
+#include <string.h>
 
 #include <cmocka.h>
 #undef fail /* cmocka's; <ndx/spi/log.h> has another */
@@ -85,6 +86,75 @@ static void both_ways_of_asking_for_the_reason_say_the_same(void **state)
 	assert_int_equal(ndx_connector_get_disconnect_reason(p.passive.connector),
 	                 NDX_DISCONNECT_UNKNOWN);
 	assert_int_equal(ndx_overlapped_wait(&p.active.ov, PATIENCE_MS), NDX_OK);
+	close_both(&p);
+}
+
+static void explains(const struct end *e, const char *part)
+{
+	char text[512];
+	size_t length = sizeof(text);
+
+	assert_int_equal(ndx_connector_get_error_text(e->connector, text, &length), NDX_OK);
+	if (strstr(text, part) == NULL)
+		assert_string_equal(text, part); /* shows both */
+}
+
+/* The end that closes, or disconnects, is not told that its peer has. */
+static void the_own_end_is_not_the_peers(void **state)
+{
+	for (int closes = 0; closes < 2; closes++) {
+		struct both p = {0};
+
+		(void)state;
+		open_both(&p);
+		explains(&p.active, "");
+		if (closes) {
+			ndx_qp_close(p.active.qp);
+			p.active.qp = NULL;
+		} else {
+			finish(&p.active,
+			       ndx_connector_disconnect(p.active.connector, &p.active.ov));
+		}
+		finish(&p.passive,
+		       ndx_connector_notify_disconnect(p.passive.connector, &p.passive.ov));
+		explains(&p.active, closes ? ": closed by its own side, by ndx_qp_close() or "
+		                             "ndx_connector_close() before a disconnect; work"
+		                           : ": disconnected by its own side; work");
+		explains(&p.passive, ": the peer has disconnected; work");
+		close_both(&p);
+	}
+}
+
+static void link_breaks(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	core_host.report(c->native, NDX_REPORT_ABORT, 0, "the link broke");
+}
+
+/* The control thread has closed the queue pair, and the peer's goodbye has not come. */
+static void close_and_break(void *arg)
+{
+	struct ndx_connector *c = arg;
+
+	adapter_lock(c->adapter);
+	conn_step(c, DISCONNECT_EV_RELEASE);
+	adapter_unlock(c->adapter);
+	link_breaks(c);
+}
+
+static void an_abort_behind_the_own_close_says_both(void **state)
+{
+	struct both p = {0};
+
+	(void)state;
+	open_both(&p);
+	assert_int_equal(ndx_connector_notify_disconnect(p.active.connector, &p.active.ov),
+	                 NDX_PENDING);
+	ndxp_loop_call(p.adapter->loop, close_and_break, p.active.connector);
+	assert_int_equal(ndx_overlapped_wait(&p.active.ov, PATIENCE_MS), NDX_OK);
+	explains(&p.active, ": closed by its own side before a disconnect, then aborted: "
+	                    "NDX_E_CONNECTION_ABORTED: the link broke");
 	close_both(&p);
 }
 
@@ -173,13 +243,6 @@ static void abort_slowly(struct ndx_spi_conn *conn)
 		quick->conn_abort(conn);
 }
 
-static void link_breaks(void *arg)
-{
-	struct ndx_connector *c = arg;
-
-	core_host.report(c->native, NDX_REPORT_ABORT, 0, "the link broke");
-}
-
 static void flush_here(struct ndx_overlapped *ov)
 {
 	struct end *e = ov->context;
@@ -264,6 +327,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ways_of_asking_for_the_reason_say_the_same),
+		cmocka_unit_test(the_own_end_is_not_the_peers),
+		cmocka_unit_test(an_abort_behind_the_own_close_says_both),
 		cmocka_unit_test(a_goodbye_is_known_before_the_control_thread_takes_it),
 		cmocka_unit_test(a_goodbye_counts_before_a_failure_that_is_not_handled),
 		cmocka_unit_test(an_abort_behind_the_goodbye_changes_no_indication),
