@@ -177,6 +177,11 @@ bool loop_key_admits(const struct loop_adapter *adapter, uint32_t token, uint64_
 /* The same for the first `bytes` of a local list. */
 bool loop_key_admits_list(const struct loop_adapter *adapter, const struct ndx_sge *sge,
                           uint32_t bytes, enum loop_right right);
+/* Which check has failed of what is not admitted, in words. */
+const char *loop_key_why(const struct loop_adapter *adapter, uint32_t token, enum loop_right right,
+                         const struct loop_qp *via);
+const char *loop_key_why_list(const struct loop_adapter *adapter, const struct ndx_sge *sge,
+                              uint32_t bytes, enum loop_right right);
 /* The region with this local token; NULL: there is none. */
 struct loop_mr *loop_mr_find(const struct loop_adapter *adapter, uint32_t local_token);
 
@@ -318,6 +323,8 @@ enum loop_wait {
 	LOOP_WAIT_END,     /* the peer's queue pair is detached: the own disconnect cancels it */
 };
 
+#define LOOP_CAUSE 160
+
 struct loop_conn {
 	struct ndx_spi_conn spi;
 	struct loop_adapter *adapter;
@@ -333,6 +340,7 @@ struct loop_conn {
 	struct ndxp_list wait_node; /* in loop_srq.waiters or loop_cq.slot_waiters */
 	struct ndxp_timer timer;    /* of LOOP_WAIT_RECEIVE */
 	bool timer_set;
+	char cause[LOOP_CAUSE]; /* the text that was reported, if it is not a constant */
 };
 
 struct loop_request {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Moving data: requests run in posting order, one at a time, with the switch's lock held. */
+#include <stdio.h>
+
 #include <ndx/spi/system.h>
 #include "loop.h"
 
@@ -61,6 +63,19 @@ static enum outcome fail_req(struct loop_conn *conn, struct loop_req *req, enum 
 	return BROKE;
 }
 
+/* The same for causes with a reason. The core reads the texts until the ends are destroyed. */
+static enum outcome fail_req_why(struct loop_conn *conn, struct loop_req *req,
+                                 enum ndx_status status, const char *own_cause,
+                                 const char *peers_cause, const char *why)
+{
+	struct loop_conn *peer = conn->peer;
+
+	(void)snprintf(conn->cause, sizeof(conn->cause), "%s: %s", own_cause, why);
+	if (peer != NULL)
+		(void)snprintf(peer->cause, sizeof(peer->cause), "%s: %s", peers_cause, why);
+	return fail_req(conn, req, status, conn->cause, peer != NULL ? peer->cause : NULL);
+}
+
 static enum outcome complete_req(struct loop_conn *conn, struct loop_req *req)
 {
 	ndxp_req_done(&conn->qp->base.initiator, &req->base, NDX_OK, 0);
@@ -79,11 +94,13 @@ static bool own_list_is_good(const struct loop_conn *conn, const struct loop_req
 	return is_inline(req) || loop_key_admits_list(conn->adapter, req->sge, req->length, right);
 }
 
-static enum outcome fail_own_list(struct loop_conn *conn, struct loop_req *req)
+static enum outcome fail_own_list(struct loop_conn *conn, struct loop_req *req,
+                                  enum loop_right right)
 {
-	return fail_req(conn, req, NDX_E_ACCESS_VIOLATION,
-	                "a request named memory that is not registered, or lacks the right",
-	                "the peer's request failed");
+	return fail_req_why(conn, req, NDX_E_ACCESS_VIOLATION,
+	                    "a request named memory that it may not use",
+	                    "the peer's request named memory of its own that it may not use",
+	                    loop_key_why_list(conn->adapter, req->sge, req->length, right));
 }
 
 /* ---- receives ---- */
@@ -156,38 +173,52 @@ static void end_receive(struct loop_qp *target, struct loop_receive *receive,
 
 /* ---- the requests ---- */
 
+static enum outcome fail_overrun(struct loop_conn *conn, struct loop_req *req, uint32_t room)
+{
+	char lengths[48];
+
+	(void)snprintf(lengths, sizeof(lengths), "%u bytes, for %u", req->length, room);
+	return fail_req_why(conn, req, NDX_E_DATA_OVERRUN,
+	                    "a message was longer than the peer's receive",
+	                    "a message was longer than its receive", lengths);
+}
+
 static enum outcome run_send(struct loop_conn *conn, struct loop_req *req, struct loop_qp *target)
 {
 	struct loop_receive *receive;
 
 	if (!own_list_is_good(conn, req, LOOP_LOCAL_READ))
-		return fail_own_list(conn, req);
+		return fail_own_list(conn, req, LOOP_LOCAL_READ);
 	receive = next_receive(conn, target);
 	if (receive == NULL)
 		return WAITS;
 	if (req->length > receive->length) {
+		const uint32_t room = receive->length; /* the receive ends here */
+
 		end_receive(target, receive, req, NDX_E_BUFFER_OVERFLOW);
-		return fail_req(conn, req, NDX_E_DATA_OVERRUN,
-		                "a message was longer than the peer's receive",
-		                "a message was longer than the receive");
+		return fail_overrun(conn, req, room);
 	}
 	if (!loop_key_admits_list(target->adapter, receive->sge, req->length, LOOP_LOCAL_WRITE)) {
+		const char *why = loop_key_why_list(target->adapter, receive->sge, req->length,
+		                                    LOOP_LOCAL_WRITE);
+
 		end_receive(target, receive, req, NDX_E_ACCESS_VIOLATION);
-		return fail_req(
-			conn, req, NDX_E_REMOTE_ERROR,
-			"the peer's receive named memory that it may not write",
-			"a receive named memory that is not registered, or lacks the right");
+		return fail_req_why(conn, req, NDX_E_REMOTE_ERROR,
+		                    "the peer's receive named memory that it may not write",
+		                    "a receive named memory that it may not write", why);
 	}
 	loop_memory_move(receive->sge, req->sge, req->length);
 	end_receive(target, receive, req, NDX_OK);
 	return complete_req(conn, req);
 }
 
-static enum outcome fail_remote(struct loop_conn *conn, struct loop_req *req)
+static enum outcome fail_remote(struct loop_conn *conn, struct loop_req *req,
+                                const struct loop_qp *target, enum loop_right right)
 {
-	return fail_req(conn, req, NDX_E_ACCESS_VIOLATION,
-	                "a request named memory of the peer that it may not access",
-	                "the peer named memory that it may not access");
+	return fail_req_why(conn, req, NDX_E_ACCESS_VIOLATION,
+	                    "a request named memory of the peer that it may not access",
+	                    "the peer named memory that it may not access",
+	                    loop_key_why(target->adapter, req->remote_token, right, target));
 }
 
 /* A request without bytes needs no key. */
@@ -212,9 +243,9 @@ static enum outcome run_write(struct loop_conn *conn, struct loop_req *req, stru
 	struct loop_receive *receive = NULL;
 
 	if (!own_list_is_good(conn, req, LOOP_LOCAL_READ))
-		return fail_own_list(conn, req);
+		return fail_own_list(conn, req, LOOP_LOCAL_READ);
 	if (!remote_is_good(req, target, LOOP_REMOTE_WRITE))
-		return fail_remote(conn, req);
+		return fail_remote(conn, req, target, LOOP_REMOTE_WRITE);
 	if (req->with_immediate) {
 		receive = next_receive(conn, target);
 		if (receive == NULL)
@@ -231,9 +262,9 @@ static enum outcome run_read(struct loop_conn *conn, struct loop_req *req, struc
 	const struct ndx_sge remote = remote_list(req);
 
 	if (!own_list_is_good(conn, req, LOOP_READ_SINK))
-		return fail_own_list(conn, req);
+		return fail_own_list(conn, req, LOOP_READ_SINK);
 	if (!remote_is_good(req, target, LOOP_REMOTE_READ))
-		return fail_remote(conn, req);
+		return fail_remote(conn, req, target, LOOP_REMOTE_READ);
 	loop_memory_move(req->sge, &remote, req->length);
 	return complete_req(conn, req);
 }
@@ -298,8 +329,8 @@ static void no_receive(struct loop_conn *conn)
 	const struct ndxp_queue *q = &conn->qp->base.initiator;
 
 	(void)fail_req(conn, (struct loop_req *)(void *)ndxp_queue_at(q, q->head), NDX_E_IO_TIMEOUT,
-	               "the peer posted no receive in time",
-	               "no receive was posted in time for the peer's send");
+	               "the peer posted no receive in no_receive_timeout_ms",
+	               "no receive was posted in the no_receive_timeout_ms of the peer's send");
 }
 
 /* The timer is set for the first send that waits. When the timer fires, a later send may be

@@ -66,6 +66,53 @@ bool loop_key_admits(const struct loop_adapter *adapter, uint32_t token, uint64_
 	       (key->only == NULL || key->only == via);
 }
 
+static const char *words_of(enum loop_right right)
+{
+	switch (right) {
+	case LOOP_LOCAL_READ:
+		return "its token is no local one";
+	case LOOP_LOCAL_WRITE:
+		return "the region grants no local write";
+	case LOOP_READ_SINK:
+		return "the region is no sink of reads";
+	case LOOP_REMOTE_READ:
+		return "the region or window grants no remote read";
+	case LOOP_REMOTE_WRITE:
+		return "the region or window grants no remote write";
+	}
+	return "the right is missing";
+}
+
+const char *loop_key_why(const struct loop_adapter *adapter, uint32_t token, enum loop_right right,
+                         const struct loop_qp *via)
+{
+	const struct loop_key *key = find_key(adapter, token);
+
+	if (key == NULL)
+		return "its token is of no region or window: it never was, or was revoked";
+	if (key->only != NULL && key->only != via)
+		return "its token is of a window of another connection";
+	if ((key->rights & right) == 0)
+		return words_of(right);
+	return "it is not all inside the region or window";
+}
+
+const char *loop_key_why_list(const struct loop_adapter *adapter, const struct ndx_sge *sge,
+                              uint32_t bytes, enum loop_right right)
+{
+	uint32_t len = sge->length < bytes ? sge->length : bytes;
+
+	/* the first entry that is not admitted: there is one */
+	while (bytes > len &&
+	       (len == 0 ||
+	        loop_key_admits(adapter, sge->token, (uintptr_t)sge->buffer, len, right, NULL))) {
+		bytes -= len;
+		sge++;
+		len = sge->length < bytes ? sge->length : bytes;
+	}
+	return loop_key_why(adapter, sge->token, right, NULL);
+}
+
 bool loop_key_admits_list(const struct loop_adapter *adapter, const struct ndx_sge *sge,
                           uint32_t bytes, enum loop_right right)
 {

@@ -34,7 +34,7 @@ static const struct {
 	int native;
 	const char *cause;
 } verdicts[] = {
-	[RNR_EXPIRED] = {ETIMEDOUT, "the peer posted no receive in time"},
+	[RNR_EXPIRED] = {ETIMEDOUT, "the peer posted no receive in no_receive_timeout_ms"},
 	[GONE] = {ETIMEDOUT, "the peer does not answer"},
 	[BROKEN] = {ECONNABORTED, "a request of the peer failed here"},
 	[SILENT] = {ETIMEDOUT, "the peer is silent"},

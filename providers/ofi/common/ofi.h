@@ -208,11 +208,12 @@ struct ofi_tx {
 	uint32_t immediate;
 	uint8_t iov_count;
 	uint8_t ctrl_flags; /* enum ofi_ctrl_flag of a send or write; else 0 */
-	uint8_t parts; /* of a write with immediate data: how many of its parts libfabric has */
-	bool native;   /* libfabric has the request, or parts of it */
-	bool remote;   /* `verdict` is about the peer's memory */
-	bool unacked;  /* a message for which the peer's acknowledgement has not come */
-	bool unfit;    /* a message that its receive cannot take, as `verdict` says */
+	uint8_t parts;  /* of a write with immediate data: how many of its parts libfabric has */
+	bool native;    /* libfabric has the request, or parts of it */
+	bool remote;    /* `verdict` is about the peer's memory */
+	bool unacked;   /* a message for which the peer's acknowledgement has not come */
+	bool unfit;     /* a message that its receive cannot take, as `verdict` says */
+	uint8_t denied; /* enum ofi_denied, with a `verdict` of NDX_E_ACCESS_VIOLATION */
 	enum ndx_status verdict; /* NDX_OK, or the status with which it completes in its turn */
 	struct iovec iov[OFI_MAX_IOV];
 	uint32_t tokens[OFI_MAX_IOV];
@@ -228,8 +229,9 @@ struct ofi_rx {
 	uint32_t tokens[OFI_MAX_IOV];
 	uint8_t iov_count;
 	bool native;
-	bool poisoned; /* its memory was deregistered, or must not be written: it cannot receive */
-	bool placed;   /* `place` is its entry in the peer's control region (ofi_sizes.h) */
+	bool poisoned;  /* its memory was deregistered, or must not be written: it cannot receive */
+	bool placed;    /* `place` is its entry in the peer's control region (ofi_sizes.h) */
+	uint8_t denied; /* enum ofi_denied, if it is poisoned */
 	uint32_t place;
 	enum ndx_status verdict;   /* NDX_OK, or the status for a message that does not fit */
 	struct ofi_shared *shared; /* of a shared receive queue; NULL: of the queue pair */
@@ -343,7 +345,12 @@ void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_sp
 /* All below: the queue pair's lock is held. */
 
 /* Report ABORT once; from now on no request is submitted. */
+/* Which check memory has failed, in words. */
+const char *ofi_denied_text(enum ofi_denied denied);
 void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause);
+/* The same with a text that is formatted. */
+void ofi_qp_break_with(struct ofi_qp *qp, int native, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Submit the waiting requests, as far as order, credits and memory allow. */
 void ofi_submit(struct ofi_qp *qp);
 /* libfabric has completed a request: err 0, or an errno of libfabric's. */
@@ -380,8 +387,8 @@ bool ofi_announce_all(struct ofi_qp *qp);
 void ofi_rx_returned(struct ofi_qp *qp, struct ofi_rx *rx);
 /* A receive has ended: it becomes a result, or goes back to its shared queue. */
 void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, enum ndx_status status, int native);
-/* Why a receive failed, in words. */
-const char *ofi_rx_cause(const struct ofi_rx *rx, enum ndx_status status);
+/* Break the connection of a receive that failed. */
+void ofi_rx_break(struct ofi_qp *qp, const struct ofi_rx *rx, enum ndx_status status, int native);
 /* A receive came back without a message. */
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err);
 

@@ -23,6 +23,8 @@ struct ofi_request {
 	struct ofi_cm peer;
 };
 
+#define OFI_CAUSE 160
+
 struct ofi_conn {
 	struct ndx_spi_conn spi;
 	struct ofi_adapter *adapter;
@@ -34,6 +36,9 @@ struct ofi_conn {
 	uint32_t written;
 	uint32_t seen;
 	struct ofi_request *request; /* taken, not answered yet; control thread */
+	/* The cause that ofi_qp_break_with() has reported; guarded by the queue pair's lock until
+	 * then, constant after that. */
+	char cause[OFI_CAUSE];
 };
 
 static inline struct ofi_conn *ofi_conn_of(struct ndx_spi_conn *spi)

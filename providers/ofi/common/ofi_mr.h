@@ -34,6 +34,15 @@ enum ofi_right {
 	OFI_RIGHT_SINK = 1 << 1, /* target of this side's reads */
 };
 
+/* Why a request must not use memory. */
+enum ofi_denied {
+	OFI_DENIED_TOKEN,   /* no region of this adapter has the token now */
+	OFI_DENIED_REVOKED, /* the region was deregistered behind the post */
+	OFI_DENIED_RIGHT,   /* the region or window lacks the right */
+	OFI_DENIED_BOUNDS,  /* not all inside the region or window */
+	OFI_DENIED_PEER,    /* the peer grants nothing by this token */
+};
+
 /* The region behind a local token. token is 0 while the slot is free. */
 struct ofi_mr_slot {
 	uint32_t token;
@@ -221,6 +230,9 @@ static inline void *ofi_mr_desc(const struct ofi_mr_table *table, uint32_t token
 	return slot == NULL ? NULL
 	                    : __atomic_load_n(&slot[index % OFI_MR_CHUNK].desc, __ATOMIC_RELAXED);
 }
+
+/* Which check has failed where ofi_mr_allows() says no. */
+enum ofi_denied ofi_mr_denied(const struct ofi_mr_table *table, uint32_t token, uint32_t right);
 
 /* Does the token grant `right` on [buffer, +length)? */
 static inline bool ofi_mr_allows(const struct ofi_mr_table *table, const void *buffer,

@@ -6,7 +6,7 @@
  * anew only when no slot has an unused token left. As at most half of the slots are in use, that
  * takes at least 2^31 registrations.
  *
- * The table's lock is held.
+ * The table's lock is held, but for ofi_mr_denied().
  */
 #include <stdlib.h>
 
@@ -105,4 +105,20 @@ struct ofi_mr *ofi_mr_find(const struct ofi_mr_table *table, uint32_t token)
 	if (slot == NULL || token == 0 || slot[index % OFI_MR_CHUNK].token != token)
 		return NULL;
 	return slot[index % OFI_MR_CHUNK].region;
+}
+
+enum ofi_denied ofi_mr_denied(const struct ofi_mr_table *table, uint32_t token, uint32_t right)
+{
+	const uint32_t index = token % OFI_MR_SLOTS;
+	const struct ofi_mr_slot *slot =
+		__atomic_load_n(&table->chunks[index / OFI_MR_CHUNK], __ATOMIC_ACQUIRE);
+
+	if (slot == NULL || token == 0)
+		return OFI_DENIED_TOKEN;
+	slot += index % OFI_MR_CHUNK;
+	if (__atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) != token)
+		return OFI_DENIED_TOKEN;
+	return (__atomic_load_n(&slot->rights, __ATOMIC_RELAXED) & right) == right
+	               ? OFI_DENIED_BOUNDS
+	               : OFI_DENIED_RIGHT;
 }

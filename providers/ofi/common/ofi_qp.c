@@ -37,6 +37,13 @@ static void copy_inline(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_s
 	}
 }
 
+static void deny(const struct ofi_qp *qp, struct ofi_tx *tx, uint32_t token, uint32_t right)
+{
+	if (tx->verdict == NDX_OK)
+		tx->denied = ofi_mr_denied(&qp->adapter->regions, token, right);
+	tx->verdict = NDX_E_ACCESS_VIOLATION;
+}
+
 /* Copy what the caller described. A violation is found here, and fails the request in its turn. */
 static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *sge, size_t count,
                     uint32_t right)
@@ -57,7 +64,7 @@ static void fill_tx(struct ofi_qp *qp, struct ofi_tx *tx, const struct ndx_sge *
 			continue;
 		if (!ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
 		                   sge[i].token, right))
-			tx->verdict = NDX_E_ACCESS_VIOLATION;
+			deny(qp, tx, sge[i].token, right);
 		tx->desc[tx->iov_count] = ofi_desc_of(qp, sge[i].token);
 		tx->tokens[tx->iov_count] = sge[i].token;
 		tx->iov[tx->iov_count++] = (struct iovec){.iov_base = ndxp_sge_memory(&sge[i]),
@@ -157,7 +164,8 @@ static void reject_receive(struct ofi_qp *qp, struct ndxp_req *req)
 	/* those before it in a list */
 	ofi_post_receives(qp);
 	if (!over)
-		ofi_qp_break(qp, 0, "a receive names memory that it must not write");
+		ofi_qp_break_with(qp, 0, "a receive names memory that it must not write: %s",
+		                  ofi_denied_text((enum ofi_denied)rx->denied));
 }
 
 /* Lock held. The caller gives the receives to libfabric. */

@@ -18,15 +18,19 @@ void ofi_rx_done(struct ofi_qp *qp, struct ofi_rx *rx, enum ndx_status status, i
 		ndxp_req_done(&qp->base.receive, &rx->base, status, native);
 }
 
-const char *ofi_rx_cause(const struct ofi_rx *rx, enum ndx_status status)
+void ofi_rx_break(struct ofi_qp *qp, const struct ofi_rx *rx, enum ndx_status status, int native)
 {
-	if (status == NDX_E_CANCELED)
-		return ofi_link_lost;
-	if (status == NDX_E_BUFFER_OVERFLOW)
-		return "a message was longer than its receive";
 	if (status == NDX_E_ACCESS_VIOLATION && rx->poisoned)
-		return "a message came for memory that must not be written";
-	return "a receive failed in libfabric";
+		ofi_qp_break_with(qp, native,
+		                  "a message came for memory that must not be written: %s",
+		                  ofi_denied_text((enum ofi_denied)rx->denied));
+	else if (status == NDX_E_CANCELED)
+		ofi_qp_break(qp, native, ofi_link_lost);
+	else
+		ofi_qp_break(qp, native,
+		             status == NDX_E_BUFFER_OVERFLOW
+		                     ? "a message was longer than its receive"
+		                     : "a receive failed in libfabric");
 }
 
 void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err)
@@ -52,6 +56,6 @@ void ofi_rx_failed(struct ofi_qp *qp, struct ofi_rx *rx, int err)
 		err = 0;
 	}
 	if (!qp->releasing)
-		ofi_qp_break(qp, err, ofi_rx_cause(rx, status));
+		ofi_rx_break(qp, rx, status, err);
 	ofi_rx_done(qp, rx, status, err);
 }

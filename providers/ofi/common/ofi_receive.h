@@ -25,8 +25,12 @@ static inline bool ofi_rx_fill(struct ofi_qp *qp, struct ofi_rx *rx, const struc
 	for (size_t i = 0; i < count; i++) {
 		if (sge[i].length == 0)
 			continue;
-		ok = ok && ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
-		                         sge[i].token, OFI_RIGHT_RECEIVE);
+		if (ok && !ofi_mr_allows(&qp->adapter->regions, sge[i].buffer, sge[i].length,
+		                         sge[i].token, OFI_RIGHT_RECEIVE)) {
+			ok = false;
+			rx->denied = ofi_mr_denied(&qp->adapter->regions, sge[i].token,
+			                           OFI_RIGHT_RECEIVE);
+		}
 		rx->desc[rx->iov_count] = ofi_desc_of(qp, sge[i].token);
 		rx->tokens[rx->iov_count] = sge[i].token;
 		rx->iov[rx->iov_count++] = (struct iovec){.iov_base = ndxp_sge_memory(&sge[i]),

@@ -61,8 +61,10 @@ static bool mark_receives(struct ofi_qp *qp, uint32_t token)
 		if (rx->base.done || !has_token(rx->tokens, rx->iov_count, token))
 			continue;
 		has = has || rx->native;
-		if (!rx->native || ofi_backend_of(qp)->native_keys)
+		if (!rx->poisoned && (!rx->native || ofi_backend_of(qp)->native_keys)) {
 			rx->poisoned = true;
+			rx->denied = OFI_DENIED_REVOKED;
+		}
 		if (!rx->native)
 			rx->iov_count = 0;
 	}
@@ -86,6 +88,8 @@ static bool mark_requests(struct ofi_qp *qp, uint32_t token)
 			continue;
 		has = has || tx->native;
 		tx->unfit = false;
+		if (tx->verdict != NDX_E_ACCESS_VIOLATION)
+			tx->denied = OFI_DENIED_REVOKED;
 		tx->verdict = NDX_E_ACCESS_VIOLATION;
 	}
 	return has;

@@ -165,7 +165,11 @@ const char *ofi_sizes_too_long(struct ofi_qp *qp, uint32_t length)
 		return "a message that is too long for its receive, but is not";
 	/* libfabric brings the receive back when the link ends; until then it may write there */
 	rx->verdict = rx->poisoned ? NDX_E_ACCESS_VIOLATION : NDX_E_BUFFER_OVERFLOW;
-	ofi_qp_break(qp, 0, ofi_rx_cause(rx, rx->verdict));
+	if (rx->poisoned)
+		ofi_rx_break(qp, rx, rx->verdict, 0);
+	else
+		ofi_qp_break_with(qp, 0, "a message was longer than its receive: %u bytes, for %u",
+		                  length, length_of(rx));
 	return NULL;
 }
 
@@ -191,6 +195,17 @@ const char *ofi_sizes_take(struct ofi_qp *qp, uint32_t common)
 	return NULL;
 }
 
+/* The length of the receive that the next message finds, by its entry. */
+static uint32_t room_of(const struct ofi_sizes *s, uint32_t entry)
+{
+	return entry == 0 ? s->peer_common : entry - 1;
+}
+
+static uint32_t next_entry(const struct ofi_sizes *s)
+{
+	return ndxp_get_be32(s->peers + (size_t)s->peer_place * OFI_SIZE_ENTRY);
+}
+
 enum ndx_status ofi_sizes_check(const struct ofi_qp *qp, const struct ofi_tx *tx)
 {
 	const struct ofi_sizes *s = &qp->sizes;
@@ -199,11 +214,10 @@ enum ndx_status ofi_sizes_check(const struct ofi_qp *qp, const struct ofi_tx *tx
 	/* the message that reports a write has no bytes */
 	if (s->peers == NULL || tx->base.type != NDX_REQUEST_SEND || tx->length == 0)
 		return NDX_OK;
-	entry = ndxp_get_be32(s->peers + (size_t)s->peer_place * OFI_SIZE_ENTRY);
+	entry = next_entry(s);
 	if (entry & OFI_SIZE_BAD)
 		return NDX_E_REMOTE_ERROR;
-	return tx->length <= (entry == 0 ? s->peer_common : entry - 1) ? NDX_OK
-	                                                               : NDX_E_DATA_OVERRUN;
+	return tx->length <= room_of(s, entry) ? NDX_OK : NDX_E_DATA_OVERRUN;
 }
 
 void ofi_sizes_sent(struct ofi_qp *qp)
@@ -218,7 +232,10 @@ int ofi_sizes_refuse(struct ofi_qp *qp, struct ofi_tx *tx)
 	const int err = send_length(qp, OFI_CTRL_TOO_LONG, tx->length, &tx->op,
 	                            FI_COMPLETION | FI_DELIVERY_COMPLETE);
 
-	qp->sizes.refused = qp->sizes.refused || err == 0;
+	if (err == 0) {
+		qp->sizes.refused = true;
+		qp->sizes.refused_room = room_of(&qp->sizes, next_entry(&qp->sizes));
+	}
 	return err;
 }
 

@@ -40,7 +40,8 @@ struct ofi_sizes {
 	uint32_t peer_depth;
 	uint32_t peer_place; /* entry of the receive that the next message finds */
 	uint32_t peer_common;
-	bool refused; /* TOO_LONG was sent: no request follows */
+	bool refused;          /* TOO_LONG was sent: no request follows */
+	uint32_t refused_room; /* length of the receive that was too short */
 };
 
 /* All: the queue pair's lock is held. */

@@ -7,6 +7,13 @@
 #include <ndx/spi/system.h>
 #include "ofi.h"
 
+static uint8_t why_denied(const struct ofi_grant *grant, uint32_t right)
+{
+	if (grant->rights == 0)
+		return OFI_DENIED_PEER;
+	return grant->rights & right ? OFI_DENIED_BOUNDS : OFI_DENIED_RIGHT;
+}
+
 /* Are the peer's rights for the request known, and `verdict` set? false: the peer has been asked. A
  * request without bytes needs no right. */
 static bool check_rights(struct ofi_qp *qp, struct ofi_tx *tx)
@@ -30,6 +37,7 @@ static bool check_rights(struct ofi_qp *qp, struct ofi_tx *tx)
 	if (!ofi_grant_covers(grant, tx->address, tx->length, right)) {
 		tx->verdict = NDX_E_ACCESS_VIOLATION;
 		tx->remote = true;
+		tx->denied = why_denied(grant, right);
 	}
 	return true;
 }
@@ -95,9 +103,9 @@ static bool submit_one(struct ofi_qp *qp, struct ofi_tx *tx)
 		ofi_mw_skip(tx);
 		if (!tx->native)
 			ndxp_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
-		ofi_qp_break(qp, 0,
-		             tx->remote ? "a request names memory of the peer that it must not use"
-		                        : "a request names local memory that it must not use");
+		ofi_qp_break_with(qp, 0, "a request names %s that it must not use: %s",
+		                  tx->remote ? "memory of the peer" : "local memory",
+		                  ofi_denied_text((enum ofi_denied)tx->denied));
 		return false;
 	}
 	if (tx->base.type == NDX_REQUEST_BIND || tx->base.type == NDX_REQUEST_INVALIDATE)
@@ -148,10 +156,14 @@ void ofi_tx_done(struct ofi_qp *qp, struct ofi_tx *tx, int err)
 	if (tx->base.type == NDX_REQUEST_READ)
 		qp->reads--;
 	if (tx->unfit) {
-		ofi_qp_break(qp, 0,
-		             tx->verdict == NDX_E_DATA_OVERRUN
-		                     ? "a message is longer than the peer's receive"
-		                     : "the peer's receive names memory that must not be written");
+		if (tx->verdict == NDX_E_DATA_OVERRUN)
+			ofi_qp_break_with(qp, 0,
+			                  "a message is longer than the peer's receive: %u bytes, "
+			                  "for %u",
+			                  tx->length, qp->sizes.refused_room);
+		else
+			ofi_qp_break(qp, 0,
+			             "the peer's receive names memory that must not be written");
 		ndxp_req_done(&qp->base.initiator, &tx->base, tx->verdict, 0);
 		ofi_check_drained(qp);
 		return;
@@ -192,7 +204,8 @@ static void give_up_send(struct ofi_qp *qp)
 
 	ndxp_qp_rnr_end(&qp->base);
 	ndxp_req_done(&qp->base.initiator, &tx->base, NDX_E_IO_TIMEOUT, 0);
-	ofi_qp_break(qp, 0, "the peer posted no receive in time");
+	ofi_qp_break_with(qp, 0, "the peer posted no receive in no_receive_timeout_ms (%u ms)",
+	                  qp->base.spi.attr.no_receive_timeout_ms);
 }
 
 void ofi_on_rnr_timer(void *arg)

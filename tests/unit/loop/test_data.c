@@ -145,6 +145,13 @@ static void a_send_waits_for_its_receive_and_all_behind_it_waits(void **state)
 	(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, 6, NDX_OK);
 }
 
+/* The cause that each side has heard. */
+static void said(const struct rig *rig, const char *to_a, const char *to_b)
+{
+	assert_string_equal(rig->a.book.cause, to_a);
+	assert_string_equal(rig->b.book.cause, to_b);
+}
+
 static void each_send_has_the_whole_time(void **state)
 {
 	struct rig *rig = *state;
@@ -157,6 +164,8 @@ static void each_send_has_the_whole_time(void **state)
 	begin = ndxp_now_ns();
 	assert_int_equal(rig_send(&rig->a, 2, 0, 8, 0), NDX_OK);
 	rig_assert_broken(rig);
+	said(rig, "the peer posted no receive in no_receive_timeout_ms",
+	     "no receive was posted in the no_receive_timeout_ms of the peer's send");
 	assert_true(ndxp_now_ns() - begin >= UINT64_C(200000000));
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 1, NDX_OK);
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 2, NDX_E_IO_TIMEOUT);
@@ -179,6 +188,8 @@ static void a_message_longer_than_the_receive_fails_both(void **state)
 	assert_int_equal(rig_send(&rig->b, 5, 0, 8, 0), NDX_OK);
 	assert_int_equal(rig_receive(&rig->b, 6, 0, 8), NDX_OK);
 	rig_assert_broken(rig);
+	said(rig, "a message was longer than the peer's receive: 9 bytes, for 8",
+	     "a message was longer than its receive: 9 bytes, for 8");
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 1, NDX_E_DATA_OVERRUN);
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 4, NDX_E_CANCELED);
 	(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, 2, NDX_E_BUFFER_OVERFLOW);
@@ -202,6 +213,9 @@ static void a_remote_token_does_not_serve_as_a_local_one(void **state)
 	                              rig->b.mr->remote_token, 0),
 	                 NDX_OK);
 	rig_assert_broken(rig);
+	said(rig, "a request named memory that it may not use: its token is no local one",
+	     "the peer's request named memory of its own that it may not use: its token is no "
+	     "local one");
 	(void)rig_expect(&rig->a, NDX_REQUEST_WRITE, 0, NDX_E_ACCESS_VIOLATION);
 }
 
@@ -212,6 +226,11 @@ static void reading_beyond_the_own_region_is_a_violation(void **state)
 	rig_connect_new(rig);
 	assert_int_equal(rig_read(&rig->a, 1, RIG_MEMORY - 7, 8, &rig->b, 0), NDX_OK);
 	rig_assert_broken(rig);
+	said(rig,
+	     "a request named memory that it may not use: it is not all inside the region or "
+	     "window",
+	     "the peer's request named memory of its own that it may not use: it is not all inside "
+	     "the region or window");
 	(void)rig_expect(&rig->a, NDX_REQUEST_READ, 1, NDX_E_ACCESS_VIOLATION);
 }
 
@@ -223,6 +242,11 @@ static void writing_beyond_the_peers_region_is_a_violation(void **state)
 	assert_int_equal(rig_receive(&rig->b, 2, 0, 8), NDX_OK);
 	assert_int_equal(rig_write(&rig->a, 1, 0, 8, &rig->b, RIG_MEMORY - 7), NDX_OK);
 	rig_assert_broken(rig);
+	said(rig,
+	     "a request named memory of the peer that it may not access: it is not all inside the "
+	     "region or window",
+	     "the peer named memory that it may not access: it is not all inside the region or "
+	     "window");
 	(void)rig_expect(&rig->a, NDX_REQUEST_WRITE, 1, NDX_E_ACCESS_VIOLATION);
 	(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, 2, NDX_E_CANCELED);
 }
@@ -237,6 +261,11 @@ static void reading_before_the_peers_region_is_a_violation(void **state)
 	                             rig->b.mr->remote_token, 0),
 	                 NDX_OK);
 	rig_assert_broken(rig);
+	said(rig,
+	     "a request named memory of the peer that it may not access: it is not all inside the "
+	     "region or window",
+	     "the peer named memory that it may not access: it is not all inside the region or "
+	     "window");
 	(void)rig_expect(&rig->a, NDX_REQUEST_READ, 0, NDX_E_ACCESS_VIOLATION);
 }
 
@@ -249,7 +278,34 @@ static void an_unknown_token_is_a_violation(void **state)
 	assert_int_equal(ndx_qp_write(&rig->a.qp->pub, NULL, &sge, 1, rig_remote(&rig->b, 0), 0, 0),
 	                 NDX_OK);
 	rig_assert_broken(rig);
+	said(rig,
+	     "a request named memory of the peer that it may not access: its token is of no region "
+	     "or window: it never was, or was revoked",
+	     "the peer named memory that it may not access: its token is of no region or window: "
+	     "it never was, or was revoked");
 	(void)rig_expect(&rig->a, NDX_REQUEST_WRITE, 0, NDX_E_ACCESS_VIOLATION);
+}
+
+/* A region without the right, and a list whose second entry is wrong. */
+static void a_right_that_is_missing_is_named(void **state)
+{
+	struct rig *rig = *state;
+	struct ndx_spi_mr *plain = rig_register(&rig->b, rig->b.memory, 64, 0);
+	const struct ndx_sge list[] = {
+		rig_sge(&rig->b, 64, 4),
+		{.buffer = rig->b.memory, .length = 8, .token = plain->local_token}};
+
+	rig_connect_new(rig);
+	assert_int_equal(ndx_qp_receive(&rig->b.qp->pub, NULL, list, 2), NDX_OK);
+	assert_int_equal(rig_send(&rig->a, 1, 0, 8, 0), NDX_OK);
+	rig_assert_broken(rig);
+	said(rig,
+	     "the peer's receive named memory that it may not write: the region grants no local "
+	     "write",
+	     "a receive named memory that it may not write: the region grants no local write");
+	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 1, NDX_E_REMOTE_ERROR);
+	(void)rig_expect(&rig->b, NDX_REQUEST_RECEIVE, 0, NDX_E_ACCESS_VIOLATION);
+	rig_drop_mr(plain);
 }
 
 static void only_the_part_of_a_receive_that_is_filled_must_be_good(void **state)
@@ -272,6 +328,11 @@ static void memory_deregistered_while_a_send_waits_is_not_read(void **state)
 	assert_int_equal(rig_ops()->mr_deregister(rig->a.mr, true), NDX_OK);
 	assert_int_equal(rig_receive(&rig->b, 2, 0, 8), NDX_OK);
 	rig_assert_broken(rig);
+	said(rig,
+	     "a request named memory that it may not use: its token is of no region or window: it "
+	     "never was, or was revoked",
+	     "the peer's request named memory of its own that it may not use: its token is of no "
+	     "region or window: it never was, or was revoked");
 	(void)rig_expect(&rig->a, NDX_REQUEST_SEND, 1, NDX_E_ACCESS_VIOLATION);
 }
 
@@ -293,6 +354,7 @@ int main(void)
 		TEST(writing_beyond_the_peers_region_is_a_violation),
 		TEST(reading_before_the_peers_region_is_a_violation),
 		TEST(an_unknown_token_is_a_violation),
+		TEST(a_right_that_is_missing_is_named),
 		TEST(only_the_part_of_a_receive_that_is_filled_must_be_good),
 		TEST(memory_deregistered_while_a_send_waits_is_not_read),
 	};
