@@ -84,7 +84,7 @@ def test_decode(tmp_path: Path) -> None:
     assert "neither pcap" in run("decode", __file__, ok=False)
 
 
-PAGES = ("python.md", "python-negotiation.md")
+PAGES = ("python.md", "python-reassembly.md", "python-negotiation.md")
 PAGE = "\n".join((ROOT / "docs" / page).read_text() for page in PAGES)
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.S)
 

@@ -33,8 +33,8 @@ def mypy(module: str, *arguments: str, tree: Path = TREE) -> subprocess.Complete
 
 
 def test_the_module_and_the_examples_are_strict(tmp_path: Path) -> None:
-    pages = [ROOT / "docs" / page for page in ("python.md", "python-negotiation.md")]
-    text = "\n".join(page.read_text() for page in pages)
+    pages = ("python.md", "python-reassembly.md", "python-negotiation.md")
+    text = "\n".join((ROOT / "docs" / page).read_text() for page in pages)
     untyped = tmp_path / "mypy.ini"  # those of Debian 12 have no hints
     sections = [f"[mypy-{m}.*]\nignore_missing_imports = True\n" for m in ("pandas", "matplotlib")]
     untyped.write_text("".join(["[mypy]\n", *sections]))
