@@ -85,9 +85,10 @@ struct ndx_host {
 	void (*established)(struct ndx_spi_conn *conn, enum ndx_status status, int32_t native,
 	                    const struct ndx_spi_params *params);
 	/**
-	 * Report bits of enum ndx_spi_report; with ABORT, @p cause is a string constant for the
-	 * log. Without bits: the cause of a failure that `connected` or `established` is about to
-	 * report.
+	 * Report bits of enum ndx_spi_report; with ABORT, @p cause is for the log and for texts
+	 * that the consumer asks for: a string constant, or a text that stays as it is until
+	 * conn_destroy. Without bits: the cause of a failure that `connected` or `established` is
+	 * about to report.
 	 */
 	void (*report)(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, const char *cause);
 	/**
