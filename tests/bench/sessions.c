@@ -321,11 +321,7 @@ int main(int argc, char **argv)
 	raise_limit();
 	/* Room for clients that connect again before the server has seen their end. */
 	server = sessions_server_start(2 * settings.sessions + 1000, NULL);
-	if (ndx_negotiation_create(&negotiation) != NDX_OK ||
-	    ndx_negotiation_register(negotiation, &sessions_plugin) != NDX_OK ||
-	    ndx_negotiation_get_variant(negotiation, SESSIONS_PLUGIN, SESSIONS_VARIANT, NULL, 0,
-	                                &crowd.variant) != NDX_OK)
-		sessions_die("plugin", ndx_last_error());
+	sessions_variant(&negotiation, &crowd.variant);
 	(void)snprintf(crowd.server, sizeof(crowd.server), "127.0.0.1:%u", server.port);
 	crowd.count = settings.sessions;
 	one_at_a_time(&crowd);

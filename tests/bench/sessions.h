@@ -16,6 +16,9 @@ extern const struct ndx_plugin sessions_plugin;
 
 _Noreturn void sessions_die(const char *what, const char *why);
 
+/* The variant, of a framework of its own. */
+void sessions_variant(struct ndx_negotiation **negotiation, struct ndx_variant **variant);
+
 /* A session of a client that has one attempt. `tls` NULL: plaintext. */
 struct ndx_session *sessions_make(struct ndx_variant *variant, const char *server,
                                   const struct ndx_tls_attr *tls);
@@ -46,5 +49,13 @@ struct hostile;
 struct hostile *hostile_start(uint16_t port, unsigned count, unsigned again_ms);
 /* How often rubbish was sent. */
 uint64_t hostile_stop(struct hostile *h);
+
+/* Clients that speak TLS with the wrong attributes, and try again `again_ms` after each refusal. A
+ * client that the server takes ends the program. `tls` stays until intruders_stop(). */
+struct intruders;
+struct intruders *intruders_start(uint16_t port, const struct ndx_tls_attr *tls, unsigned count,
+                                  unsigned again_ms);
+/* How often they were refused. */
+uint64_t intruders_stop(struct intruders *all);
 
 #endif

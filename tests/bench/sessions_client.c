@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sessions of the clients that measure. */
+#include <ndx/ndx.h>
 #include <ndx/session.h>
 
 #include "sessions.h"
+
+void sessions_variant(struct ndx_negotiation **negotiation, struct ndx_variant **variant)
+{
+	if (ndx_negotiation_create(negotiation) != NDX_OK ||
+	    ndx_negotiation_register(*negotiation, &sessions_plugin) != NDX_OK ||
+	    ndx_negotiation_get_variant(*negotiation, SESSIONS_PLUGIN, SESSIONS_VARIANT, NULL, 0,
+	                                variant) != NDX_OK)
+		sessions_die("plugin", ndx_last_error());
+}
 
 struct ndx_session *sessions_make(struct ndx_variant *variant, const char *server,
                                   const struct ndx_tls_attr *tls)

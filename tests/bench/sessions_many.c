@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * usage: ndx-sessions-many [--sessions N] [--flight N] [--bad N] [--again MS] [--blocks N]
- *                          [--psk FILE [--psk-wrong FILE]]
+ *                          [--psk FILE [--psk-wrong FILE] | --cert FILE --key FILE --ca FILE
+ *                           [--cert-wrong FILE --key-wrong FILE]]
  * Sessions by the calls that do not block, in two processes: N held at once; then N in all, FLIGHT
  * at a time, each closed when it is ready; then the same beside BAD hostile clients, both cases
- * block by block in turn. With --psk-wrong the hostile clients speak TLS, and have another key.
- * FLIGHT 0: only the first. Skipped (77) if a process may not have as many
- * descriptors.
+ * block by block in turn. --psk and --cert: TLS. With --psk-wrong or --cert-wrong the hostile
+ * clients speak TLS, and have another key, or a certificate that is not of the CA. FLIGHT 0: only
+ * the first. Skipped (77) if a process may not have as many descriptors.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -166,66 +167,6 @@ static void gather(struct crowd *crowd, unsigned most)
 	}
 }
 
-/* ---- clients with a wrong key ---- */
-
-struct intruder {
-	pthread_t thread;
-	const struct crowd *crowd;
-	const struct ndx_tls_attr *tls;
-	unsigned again_ms;
-	atomic_bool *stop;
-	unsigned tried;
-};
-
-static void *intrude(void *arg)
-{
-	struct intruder *in = arg;
-
-	while (!*in->stop) {
-		struct crowd other = {.variant = in->crowd->variant, .tls = in->tls};
-		struct ndx_session *session;
-
-		memcpy(other.server, in->crowd->server, sizeof(other.server));
-		session = make(&other);
-		if (ndx_session_run(session) == NDX_OK)
-			sessions_die("wrong key", "the server takes it");
-		ndx_session_close(session);
-		in->tried++;
-		(void)poll(NULL, 0, (int)in->again_ms);
-	}
-	return NULL;
-}
-
-struct intruders {
-	struct intruder *list;
-	unsigned count;
-	atomic_bool stop;
-};
-
-static void intruders_begin(struct intruders *all, const struct crowd *crowd,
-                            const struct ndx_tls_attr *tls, unsigned again_ms)
-{
-	all->stop = false;
-	for (unsigned i = 0; i < all->count; i++) {
-		all->list[i] = (struct intruder){
-			.crowd = crowd, .tls = tls, .again_ms = again_ms, .stop = &all->stop};
-		if (pthread_create(&all->list[i].thread, NULL, intrude, &all->list[i]) != 0)
-			sessions_die("wrong key", "no thread");
-	}
-}
-
-static unsigned intruders_end(struct intruders *all)
-{
-	unsigned tried = 0;
-
-	all->stop = true;
-	for (unsigned i = 0; i < all->count; i++) {
-		(void)pthread_join(all->list[i].thread, NULL);
-		tried += all->list[i].tried;
-	}
-	return tried;
-}
-
 /* ---- runs ---- */
 
 static int ascending(const void *a, const void *b)
@@ -316,9 +257,14 @@ static unsigned measure_rate(struct crowd *crowd, const struct sessions_server *
 
 struct settings {
 	unsigned sessions, flight, bad, again_ms, blocks;
-	const char *psk;
-	const char *psk_wrong;
+	struct ndx_tls_attr tls;   /* of both ends */
+	struct ndx_tls_attr wrong; /* of hostile clients that speak TLS */
 };
+
+static bool has_tls(const struct ndx_tls_attr *tls)
+{
+	return tls->psk_file != NULL || tls->cert_file != NULL;
+}
 
 enum figure {
 	P99,
@@ -376,47 +322,62 @@ static void blocks_free(struct blocks *b)
 			free(b->list[bad][i]);
 }
 
+/* Hostile clients of one sort or the other. */
+struct foes {
+	struct hostile *plain;
+	struct intruders *tls;
+};
+
+static struct foes foes_start(const struct sessions_server *server, const struct settings *s)
+{
+	struct foes f = {0};
+
+	if (has_tls(&s->wrong))
+		f.tls = intruders_start(server->port, &s->wrong, s->bad, s->again_ms);
+	else
+		f.plain = hostile_start(server->port, s->bad, s->again_ms);
+	return f;
+}
+
+static uint64_t foes_stop(const struct foes *f)
+{
+	return f->tls != NULL ? intruders_stop(f->tls) : hostile_stop(f->plain);
+}
+
 static unsigned with_bad(struct crowd *crowd, const struct sessions_server *server,
                          const struct settings *s)
 {
-	struct intruders wrong = {.count = s->psk_wrong != NULL ? s->bad : 0,
-	                          .list = calloc(s->bad, sizeof(struct intruder))};
-	struct ndx_tls_attr tls;
 	struct blocks blocks;
 	unsigned failed = 0;
 	uint64_t sent = 0;
 
-	ndx_tls_attr_init(&tls);
-	tls.psk_file = s->psk_wrong;
-	if (wrong.list == NULL)
-		sessions_die("wrong key", "no memory");
 	blocks_create(&blocks, s->blocks);
 	for (unsigned i = 0; i < 2 * s->blocks; i++) {
 		/* ABBA, so that a drift of the machine falls on both alike */
 		const unsigned bad = (i % 4 == 1) || (i % 4 == 2);
-		struct hostile *h = bad && wrong.count == 0
-		                            ? hostile_start(server->port, s->bad, s->again_ms)
-		                            : NULL;
+		struct foes foes = {0};
 		struct run r;
 
 		if (bad)
-			intruders_begin(&wrong, crowd, &tls, s->again_ms);
+			foes = foes_start(server, s);
 		r = run_flight(crowd, server, s->flight);
 		failed += crowd->failed;
 		blocks_note(&blocks, i / 2, bad, &r, crowd->most);
-		if (h != NULL)
-			sent += hostile_stop(h);
 		if (bad)
-			sent += intruders_end(&wrong);
+			sent += foes_stop(&foes);
 		await_no_sessions(server);
 	}
 	blocks_print(&blocks);
 	(void)printf("p99 x%.3f with %u hostile clients beside %u, active every %u ms; %u failed, "
-	             "rubbish or a wrong key was sent %llu times\n",
+	             "%s %llu times\n",
 	             median(&blocks, 1, P99) / median(&blocks, 0, P99), s->bad, s->flight,
-	             s->again_ms, failed, (unsigned long long)sent);
-	free(wrong.list);
+	             s->again_ms, failed,
+	             has_tls(&s->wrong) ? "a wrong key or certificate was refused"
+	                                : "rubbish was sent",
+	             (unsigned long long)sent);
 	blocks_free(&blocks);
+	if (has_tls(&s->wrong) && sent == 0)
+		sessions_die("hostile clients", "none has tried");
 	return failed;
 }
 
@@ -455,9 +416,17 @@ static bool parse(int argc, char **argv, struct settings *s, int *code)
 	         .number = &s->again_ms, .min = 1, .max = UINT32_MAX},
 		{"--blocks", "N", "with and without them in turn (5)", .number = &s->blocks,
 	         .min = 1, .max = 1000},
-		{"--psk", "FILE", "TLS with the keys of FILE", .text = &s->psk},
+		{"--psk", "FILE", "TLS with the keys of FILE", .text = &s->tls.psk_file},
 		{"--psk-wrong", "FILE", "hostile clients with the keys of FILE",
-	         .text = &s->psk_wrong},
+	         .text = &s->wrong.psk_file},
+		{"--cert", "FILE", "TLS with this certificate at both ends",
+	         .text = &s->tls.cert_file},
+		{"--key", "FILE", "its key", .text = &s->tls.key_file},
+		{"--ca", "FILE", "the CA of all certificates but the wrong one",
+	         .text = &s->tls.ca_file},
+		{"--cert-wrong", "FILE", "hostile clients with this certificate",
+	         .text = &s->wrong.cert_file},
+		{"--key-wrong", "FILE", "its key", .text = &s->wrong.key_file},
 	};
 	const struct sample_program program = {
 		.name = "ndx-sessions-many",
@@ -471,10 +440,15 @@ static bool parse(int argc, char **argv, struct settings *s, int *code)
 
 	if (!sample_parse(&program, argc, argv, &operands, code))
 		return false;
-	if (s->flight <= s->sessions)
+	s->wrong.ca_file = s->tls.ca_file;
+	if (s->flight > s->sessions)
+		*code = sample_usage(&program, "--flight %u: at most the %u sessions", s->flight,
+		                     s->sessions);
+	else if (has_tls(&s->wrong) && (!has_tls(&s->tls) || s->flight == 0 || s->bad == 0))
+		*code = sample_usage(&program, "hostile clients with TLS need --psk or --cert, "
+		                               "--flight and --bad");
+	else
 		return true;
-	*code = sample_usage(&program, "--flight %u: at most the %u sessions", s->flight,
-	                     s->sessions);
 	return false;
 }
 
@@ -485,23 +459,18 @@ int main(int argc, char **argv)
 	struct crowd crowd = {0};
 	struct ndx_negotiation *negotiation = NULL;
 	struct sessions_server server;
-	struct ndx_tls_attr tls;
 	unsigned failed;
 	int code;
 
+	ndx_tls_attr_init(&s.tls);
+	ndx_tls_attr_init(&s.wrong);
 	if (!parse(argc, argv, &s, &code))
 		return code;
 	raise_limit(s.sessions + s.bad);
-	ndx_tls_attr_init(&tls);
-	tls.psk_file = s.psk;
-	crowd.tls = s.psk != NULL ? &tls : NULL;
+	crowd.tls = has_tls(&s.tls) ? &s.tls : NULL;
 	/* Room for clients that connect again before the server has seen their end. */
 	server = sessions_server_start(2 * s.sessions + 2 * s.bad + 1000, crowd.tls);
-	if (ndx_negotiation_create(&negotiation) != NDX_OK ||
-	    ndx_negotiation_register(negotiation, &sessions_plugin) != NDX_OK ||
-	    ndx_negotiation_get_variant(negotiation, SESSIONS_PLUGIN, SESSIONS_VARIANT, NULL, 0,
-	                                &crowd.variant) != NDX_OK)
-		sessions_die("plugin", ndx_last_error());
+	sessions_variant(&negotiation, &crowd.variant);
 	(void)snprintf(crowd.server, sizeof(crowd.server), "127.0.0.1:%u", server.port);
 	gather(&crowd, s.sessions);
 	failed = hold_all(&crowd, &server);

@@ -90,11 +90,7 @@ static _Noreturn void serve(int from, int to, unsigned most, const struct ndx_tl
 	char command;
 
 	ndx_negotiation_server_attr_init(&attr);
-	if (ndx_negotiation_create(&negotiation) != NDX_OK ||
-	    ndx_negotiation_register(negotiation, &sessions_plugin) != NDX_OK ||
-	    ndx_negotiation_get_variant(negotiation, SESSIONS_PLUGIN, SESSIONS_VARIANT, NULL, 0,
-	                                &v) != NDX_OK)
-		sessions_die("plugin", ndx_last_error());
+	sessions_variant(&negotiation, &v);
 	attr.address = "127.0.0.1:0";
 	attr.variants = &v;
 	attr.variant_count = 1;

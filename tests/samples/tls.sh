@@ -13,22 +13,29 @@ command -v openssl >/dev/null || {
 	exit 77
 }
 
-# leaf NAME DAYS SUBJECT ALTERNATIVE-NAMES: NAME.pem and NAME.key of the CA
+# authority NAME: NAME.pem and NAME.key
+authority() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/$1.key" \
+		-out "$work/$1.pem" -subj "/CN=$1" -days 2 >"$work/openssl.log" 2>&1 || fail "no CA $1"
+}
+
+# leaf NAME DAYS SUBJECT ALTERNATIVE-NAMES AUTHORITY: NAME.pem and NAME.key
 leaf() {
 	echo "subjectAltName=$4" >"$work/names"
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/$1.key" \
 		-out "$work/request" -subj "$3" >"$work/openssl.log" 2>&1 || fail "no key $1"
-	openssl x509 -req -in "$work/request" -CA "$work/ca.pem" -CAkey "$work/ca.key" \
+	openssl x509 -req -in "$work/request" -CA "$work/$5.pem" -CAkey "$work/$5.key" \
 		-CAcreateserial -days "$2" -extfile "$work/names" -out "$work/$1.pem" \
 		>"$work/openssl.log" 2>&1 || fail "no certificate $1"
 }
 
 umask 077
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$work/ca.key" \
-	-out "$work/ca.pem" -subj /CN=ca -days 2 >"$work/openssl.log" 2>&1 || fail 'no CA'
-leaf server 2 '/CN=the server' DNS:localhost,IP:127.0.0.1
-leaf client 2 '/CN=the client' DNS:client.example
-leaf old -1 '/CN=an old client' DNS:old.example
+authority ca
+authority alien
+leaf server 2 '/CN=the server' DNS:localhost,IP:127.0.0.1 ca
+leaf client 2 '/CN=the client' DNS:client.example ca
+leaf old -1 '/CN=an old client' DNS:old.example ca
+leaf alien-leaf 2 '/CN=an alien' DNS:client.example alien
 echo 'alice:000102030405060708090a0b0c0d0e0f' >"$work/psk"
 
 # serve OPTION...: a server; its log is in server.log
@@ -119,4 +126,18 @@ server_end || fail 'the server with requests found fault'
 timeout -k 5 60 "$bin/ndx-reqresp" server 127.0.0.1:0 --adapter "$uri" --tls-psk "$work/psk" \
 	>"$work/client.log" 2>&1
 [ $? -eq 2 ] || fail 'options of TLS without --negotiated'
+
+echo '# many sessions with certificates, beside clients with one of another authority'
+# both ends have the same certificate
+timeout -k 5 120 "$bin/ndx-sessions-many" --sessions 60 --flight 20 --bad 4 --again 20 --blocks 2 \
+	--cert "$work/server.pem" --key "$work/server.key" --ca "$work/ca.pem" \
+	--cert-wrong "$work/alien-leaf.pem" --key-wrong "$work/alien-leaf.key" \
+	>"$work/many.log" 2>&1 || fail "sessions beside a wrong certificate: $(cat "$work/many.log")"
+grep -Eq '; 0 failed, a wrong key or certificate was refused [1-9]' "$work/many.log" ||
+	fail 'no wrong certificate was refused'
+timeout -k 5 60 "$bin/ndx-sessions-many" --sessions 20 --flight 10 --bad 2 --blocks 1 \
+	--cert "$work/server.pem" --key "$work/server.key" --ca "$work/ca.pem" \
+	--cert-wrong "$work/client.pem" --key-wrong "$work/client.key" >"$work/many.log" 2>&1 &&
+	fail 'a right certificate as a wrong one'
+grep -q 'hostile client: the server takes it' "$work/many.log" || fail 'not told of it'
 echo 'tls: all well'
