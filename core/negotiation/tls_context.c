@@ -140,6 +140,8 @@ static enum ndx_status load(struct tls_context *c, const struct ndx_tls_attr *a,
 		st = tls_load_own(c, call, a->cert_file, a->key_file);
 	if (st == NDX_OK && a->ca_file != NULL)
 		st = tls_load_cas(c, call, a->ca_file);
+	if (st == NDX_OK && c->has_cert)
+		tls_choose_chain(c);
 	if (st == NDX_OK && a->psk_file != NULL)
 		st = tls_load_keys(c, call, a->psk_file);
 	if (st == NDX_OK && !copy_names(c, a))

@@ -189,6 +189,20 @@ static bool take_own(struct tls_context *c, X509 *cert, unsigned number)
 	return SSL_CTX_add1_chain_cert(c->ssl, cert) == 1;
 }
 
+/* Peers have the CA's own certificate: OpenSSL would send it in each handshake, and the peer read
+ * it, which takes as long as a signature. Certificates between it and the own one may be in the CA
+ * file. Without a whole chain what the own file has is sent. */
+void tls_choose_chain(struct tls_context *c)
+{
+	(void)ERR_set_mark();
+	if (SSL_CTX_build_cert_chain(c->ssl, SSL_BUILD_CHAIN_FLAG_UNTRUSTED |
+	                                             SSL_BUILD_CHAIN_FLAG_NO_ROOT |
+	                                             SSL_BUILD_CHAIN_FLAG_IGNORE_ERROR |
+	                                             SSL_BUILD_CHAIN_FLAG_CLEAR_ERROR) != 0)
+		(void)SSL_CTX_set_mode(c->ssl, SSL_MODE_NO_AUTO_CHAIN);
+	(void)ERR_pop_to_mark();
+}
+
 const char *tls_date_fault(const struct tls_context *c)
 {
 	const X509 *cert = SSL_CTX_get0_certificate(c->ssl);

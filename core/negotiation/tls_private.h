@@ -114,6 +114,8 @@ struct tls_source {
 };
 enum ndx_status tls_load_own(struct tls_context *c, const char *call, const char *cert_file,
                              const char *key_file);
+/* What is sent with the own certificate; after both files. */
+void tls_choose_chain(struct tls_context *c);
 enum ndx_status tls_load_cas(struct tls_context *c, const char *call, const char *ca_file);
 /* The whole file with a null byte behind it; `secret`: refuse a file that others may open. Give it
  * back with tls_forget(). */

@@ -198,6 +198,47 @@ static void a_wildcard_is_no_client(void **state)
 	free((char *)(uintptr_t)client.key_file);
 }
 
+/* Certificates that the server gets beside the client's own; it knows "ca" only. */
+static int certificates_beside(const struct ndx_tls_attr *client)
+{
+	const struct ndx_tls_attr server = tls_server();
+	struct channel c;
+	STACK_OF(X509) * chain;
+	int count;
+
+	channel_open(&c, client, &server);
+	assert_true(shake_hands(&c));
+	chain = SSL_get_peer_cert_chain(c.ends[1]->ssl);
+	count = chain != NULL ? sk_X509_num(chain) : 0;
+	channel_close(&c);
+	return count;
+}
+
+/* The peer has it, and the time that it needs to read one is that of a signature. */
+static void the_certificate_of_the_ca_is_not_sent(void **state)
+{
+	struct ndx_tls_attr client = tls_client();
+
+	(void)state;
+	assert_int_equal(certificates_beside(&client), 0);
+	papers_middle(&(struct leaf){"middle", "ca", "the middle", "DNS:middle", -1, 1});
+	papers_leaf(&(struct leaf){"below", "middle", "below", "DNS:client.example", -1, 1});
+	paper_join("chain.pem", "below.pem", "middle.pem");
+	paper_join("cas.pem", "ca.pem", "middle.pem");
+	client.key_file = paper("below.key");
+	client.cert_file = paper("chain.pem");
+	assert_int_equal(certificates_beside(&client), 1);
+	/* the one between them may be in the CA file only */
+	client.cert_file = paper("below.pem");
+	client.ca_file = paper("cas.pem");
+	assert_int_equal(certificates_beside(&client), 1);
+	/* a CA file that says nothing of the own certificate */
+	client.cert_file = paper("chain.pem");
+	client.ca_file = paper("alien.pem");
+	client.verify = NDX_TLS_VERIFY_NONE;
+	assert_int_equal(certificates_beside(&client), 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
@@ -207,6 +248,7 @@ int main(void)
 		T(a_peer_may_not_change_its_keys_often),
 		T(a_client_needs_a_name),
 		T(a_wildcard_is_no_client),
+		T(the_certificate_of_the_ca_is_not_sent),
 	};
 
 	return cmocka_run_group_tests(tests, papers_make, papers_remove);

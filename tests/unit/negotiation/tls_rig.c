@@ -51,6 +51,23 @@ void paper_write(const char *name, const char *text, unsigned mode)
 	assert_int_equal(fclose(f), 0);
 }
 
+void paper_join(const char *name, const char *one, const char *two)
+{
+	const char *const parts[] = {one, two};
+	char text[8192];
+	size_t used = 0;
+
+	for (int i = 0; i < 2; i++) {
+		FILE *f = fopen(paper(parts[i]), "re");
+
+		assert_non_null(f);
+		used += fread(text + used, 1, sizeof(text) - 1 - used, f);
+		assert_int_equal(fclose(f), 0);
+	}
+	text[used] = '\0';
+	paper_write(name, text, 0644);
+}
+
 static void add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
 {
 	X509V3_CTX ctx;
@@ -118,7 +135,7 @@ static FILE *read_paper(const char *name, const char *extension)
 	return f;
 }
 
-void papers_leaf(const struct leaf *leaf)
+static void make_leaf(const struct leaf *leaf, const char *constraints)
 {
 	FILE *in = read_paper(leaf->ca, "pem");
 	X509 *ca = PEM_read_X509(in, NULL, NULL, NULL);
@@ -134,7 +151,7 @@ void papers_leaf(const struct leaf *leaf)
 	assert_non_null(ca_key);
 	cert = new_cert(key, leaf->subject, leaf->from_days, leaf->to_days);
 	assert_int_equal(X509_set_issuer_name(cert, X509_get_subject_name(ca)), 1);
-	add_extension(cert, ca, NID_basic_constraints, "CA:FALSE");
+	add_extension(cert, ca, NID_basic_constraints, constraints);
 	add_extension(cert, ca, NID_subject_alt_name, leaf->names);
 	assert_true(X509_sign(cert, ca_key, EVP_sha256()) > 0);
 	save(leaf->file, cert, key);
@@ -142,6 +159,16 @@ void papers_leaf(const struct leaf *leaf)
 	X509_free(ca);
 	EVP_PKEY_free(key);
 	EVP_PKEY_free(ca_key);
+}
+
+void papers_leaf(const struct leaf *leaf)
+{
+	make_leaf(leaf, "CA:FALSE");
+}
+
+void papers_middle(const struct leaf *middle)
+{
+	make_leaf(middle, "critical,CA:TRUE");
 }
 
 int papers_make(void **state)

@@ -26,9 +26,13 @@ struct leaf {
 int papers_make(void **state);
 int papers_remove(void **state);
 void papers_leaf(const struct leaf *leaf);
+/* One that others are signed by. */
+void papers_middle(const struct leaf *middle);
 /* DIR/name; good for the next few calls. */
 const char *paper(const char *name);
 void paper_write(const char *name, const char *text, unsigned mode);
+/* A file of the text of two. */
+void paper_join(const char *name, const char *one, const char *two);
 
 /* Of a client with the certificate "client", of a server with "server"; both demand the other's. */
 struct ndx_tls_attr tls_client(void);
