@@ -67,6 +67,8 @@ struct tls *tls_begin(struct tls_context *c, int fd, const char *server)
 		SSL_set_connect_state(t->ssl);
 	if (c->role == NDX_ROLE_CLIENT && !expect(t, server))
 		goto fail;
+	if (c->role == NDX_ROLE_CLIENT)
+		tls_offer(t);
 	return t;
 fail:
 	SSL_free(t->ssl);
@@ -90,6 +92,7 @@ void tls_end(struct tls *t)
 	if (t == NULL)
 		return;
 	tls_shut(t);
+	tls_end_offer(t);
 	SSL_free(t->ssl);
 	free(t->out);
 	free(t);
@@ -114,7 +117,7 @@ static enum ndx_status lose(struct tls *t)
  */
 static enum ndx_status judge(struct tls *t, int result)
 {
-	const int error = t->restless ? SSL_ERROR_SSL : SSL_get_error(t->ssl, result);
+	const int error = t->restless != NULL ? SSL_ERROR_SSL : SSL_get_error(t->ssl, result);
 
 	switch (error) {
 	case SSL_ERROR_WANT_READ:
@@ -148,8 +151,10 @@ static void begin_call(struct tls *t)
 
 static void note_ready(struct tls *t)
 {
-	if (!t->ready && SSL_is_init_finished(t->ssl))
-		t->ready = true;
+	if (t->ready || !SSL_is_init_finished(t->ssl))
+		return;
+	t->ready = true;
+	tls_end_offer(t);
 }
 
 enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got)
@@ -168,7 +173,7 @@ enum ndx_status tls_receive(struct tls *t, void *data, size_t room, size_t *got)
 		ERR_clear_error();
 		result = SSL_read_ex(t->ssl, data, room, got);
 		note_ready(t);
-		if (result == 1 && !t->restless)
+		if (result == 1 && t->restless == NULL)
 			break;
 		st = judge(t, result);
 		if (st != NDX_OK && st != NDX_PENDING)
@@ -284,6 +289,11 @@ const char *tls_why(const struct tls *t)
 	return t->why;
 }
 
+bool tls_is_resumed(const struct tls *t)
+{
+	return SSL_session_reused(t->ssl) == 1 && !tls_is_by_key(t);
+}
+
 const char *tls_describe(const struct tls *t, char *text, size_t room)
 {
 	X509 *cert = SSL_get0_peer_certificate(t->ssl);
@@ -291,11 +301,12 @@ const char *tls_describe(const struct tls *t, char *text, size_t room)
 
 	if (cert != NULL)
 		(void)X509_NAME_oneline(X509_get_subject_name(cert), subject, sizeof(subject));
-	if (SSL_session_reused(t->ssl) == 1)
+	if (tls_is_by_key(t))
 		(void)snprintf(text, room, "%s, pre-shared key of \"%.80s\"",
 		               SSL_get_cipher_name(t->ssl), t->identity);
 	else
-		(void)snprintf(text, room, "%s, %s%s", SSL_get_cipher_name(t->ssl),
+		(void)snprintf(text, room, "%s%s, %s%s", tls_is_resumed(t) ? "resumed, " : "",
+		               SSL_get_cipher_name(t->ssl),
 		               cert != NULL ? "certificate of " : "the peer has no certificate",
 		               subject);
 	return text;

@@ -104,6 +104,8 @@ bool tls_has_key(const struct tls *t, const char *identity);
 
 bool tls_is_ready(const struct tls *t);
 bool tls_has_failed(const struct tls *t);
+/* Whether the certificates are those of an earlier handshake, by a ticket. */
+bool tls_is_resumed(const struct tls *t);
 /* Why the channel is lost; "": the transport ended. */
 const char *tls_why(const struct tls *t);
 /* The cipher and the peer's name, for the log. A `room` of TLS_TEXT suffices. */

@@ -18,7 +18,7 @@ static int read_socket(BIO *b, char *data, int room)
 	size_t got = 0;
 
 	BIO_clear_retry_flags(b);
-	if (data == NULL || room <= 0 || t->restless)
+	if (data == NULL || room <= 0 || t->restless != NULL)
 		return 0;
 	/* OpenSSL reads on by itself over messages without data: others have their turn, too. */
 	t->left = t->reads == 0;

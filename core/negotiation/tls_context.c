@@ -77,6 +77,9 @@ void tls_context_put(struct tls_context *c)
 	if (c == NULL || __atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	tls_forget_keys(c);
+	tls_forget_sessions(c);
+	tls_forget_given(c);
+	(void)pthread_mutex_destroy(&c->resume_lock);
 	for (size_t i = 0; i < c->name_count; i++)
 		free(c->names[i]);
 	free(c->names);
@@ -110,8 +113,7 @@ static bool copy_names(struct tls_context *c, const struct ndx_tls_attr *a)
 	return true;
 }
 
-/* TLS 1.3 only. Each connection makes a whole handshake: no tickets, so nothing to replay, and no
- * early data. */
+/* TLS 1.3 only, without early data, so nothing to replay; tickets are tls_let_resume()'s. */
 static bool restrict_protocol(SSL_CTX *ssl, enum ndx_role role)
 {
 	static const unsigned char purpose[] = "ndx session";
@@ -168,6 +170,8 @@ static enum ndx_status create(const struct ndx_tls_attr *a, enum ndx_role role, 
 		return fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", call);
 	c->refs = 1;
 	c->role = role;
+	(void)pthread_mutex_init(&c->resume_lock, NULL);
+	c->no_resumption = a->no_resumption;
 	c->verify = a->verify;
 	if (role == NDX_ROLE_CLIENT && a->verify == NDX_TLS_VERIFY_OPTIONAL)
 		c->verify = NDX_TLS_VERIFY_REQUIRED;
@@ -183,6 +187,10 @@ static enum ndx_status create(const struct ndx_tls_attr *a, enum ndx_role role, 
 	st = load(c, a, call);
 	if (st != NDX_OK)
 		goto free_context;
+	if (!tls_let_resume(c)) {
+		st = fail(NDX_E_NO_MEMORY, 0, "%s: out of memory", call);
+		goto free_context;
+	}
 	tls_warn(c, call);
 	*out = c;
 	return NDX_OK;

@@ -73,6 +73,11 @@ static X509 *verified(const struct tls *t)
 	return SSL_get0_peer_certificate(t->ssl);
 }
 
+bool tls_is_by_key(const struct tls *t)
+{
+	return t->key != NULL && SSL_session_reused(t->ssl) == 1;
+}
+
 bool tls_identify(const struct tls *t, struct tls_identity *out)
 {
 	X509 *cert = verified(t);
@@ -80,7 +85,7 @@ bool tls_identify(const struct tls *t, struct tls_identity *out)
 
 	memset(out, 0, sizeof(*out));
 	ERR_clear_error();
-	if (t->key != NULL && SSL_session_reused(t->ssl) == 1) {
+	if (tls_is_by_key(t)) {
 		const char *identity = t->key->identity;
 
 		out->kind = TLS_BY_KEY;
@@ -113,7 +118,7 @@ bool tls_has_name(const struct tls *t, const char *name)
 	X509 *cert = verified(t);
 	bool found;
 
-	if (cert == NULL || SSL_session_reused(t->ssl) == 1)
+	if (cert == NULL || tls_is_by_key(t))
 		return false;
 	found = tls_match_name(cert, name, X509_CHECK_FLAG_NO_WILDCARDS);
 	ERR_clear_error();
@@ -122,6 +127,5 @@ bool tls_has_name(const struct tls *t, const char *name)
 
 bool tls_has_key(const struct tls *t, const char *identity)
 {
-	return t->key != NULL && SSL_session_reused(t->ssl) == 1 &&
-	       strcmp(t->key->identity, identity) == 0;
+	return tls_is_by_key(t) && strcmp(t->key->identity, identity) == 0;
 }

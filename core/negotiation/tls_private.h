@@ -5,6 +5,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -40,6 +41,30 @@ struct tls_stamp {
 	bool fresh; /* changed a moment before: another change might leave the same times */
 };
 
+#define TLS_EXPECTED 256u
+
+/* Which server a session of TLS is with. A session is never offered to another. */
+struct tls_server {
+	struct sockaddr_storage address; /* zeroes behind it */
+	char name[TLS_EXPECTED];         /* that its certificate has */
+};
+
+/* A session of TLS that a client may resume. */
+struct tls_kept {
+	struct tls_server of;
+	SSL_SESSION *session;   /* NULL: an empty place */
+	STACK_OF(X509) * chain; /* the server's verified certificates, with the CA's */
+	uint64_t number;        /* in the order in which they came */
+};
+#define TLS_KEPT_MOST 16u
+
+/* A session of TLS for which a server has given a ticket. */
+struct tls_given {
+	SSL_SESSION *session;   /* NULL: an empty place */
+	STACK_OF(X509) * chain; /* that the client has sent with its certificate; NULL: nothing */
+};
+#define TLS_GIVEN_MOST 4096u
+
 struct tls_context {
 	unsigned refs; /* atomic */
 	enum ndx_role role;
@@ -51,11 +76,27 @@ struct tls_context {
 	char *server_name; /* NULL: the host of the server's address */
 	char **names;      /* that a client may have; NULL: any */
 	size_t name_count;
-	uint32_t updates_most; /* of the peer's keys, in a period */
+	uint32_t updates_most;       /* of the peer's keys, in a period */
+	uint32_t tickets_most;       /* of a server, in a period */
+	uint32_t ticket_s;           /* lifetime of a ticket */
+	bool resumes;                /* a server gives tickets, a client offers them */
+	pthread_mutex_t resume_lock; /* of the rest, which are of sessions of TLS */
+	uint64_t kept_number;        /* client */
+	struct tls_kept kept[TLS_KEPT_MOST];
+	uint64_t given_next; /* server: places are filled in turn, from `given_oldest` on */
+	uint64_t given_oldest;
+	struct tls_given *given; /* TLS_GIVEN_MOST; NULL: no resumption */
+	bool no_resumption;      /* of the attributes */
 	bool has_cert;
 	bool has_ca;
 	struct tls_stamp stamps[TLS_FILES];
 	char *paths[TLS_FILES]; /* of a context that is shared; NULL: no such file */
+};
+
+/* How often something came in the present period. */
+struct tls_pace {
+	uint32_t count;
+	uint64_t since_ns;
 };
 
 struct tls {
@@ -73,10 +114,13 @@ struct tls {
 	uint8_t first;             /* ... and was this one */
 	uint32_t asked;            /* identities of pre-shared keys that the client has offered */
 	const struct tls_key *key; /* the one that is, or would be, used */
-	bool restless;             /* the peer changes its keys too often: */
-	uint32_t updates;          /* so often since ... */
-	uint64_t updates_since_ns;
-	bool no_such_key; /* the client's pre-shared key is not among the server's */
+	const char *restless;      /* what the peer does too often; NULL: nothing */
+	struct tls_pace updates;   /* of its keys */
+	struct tls_pace tickets;   /* that a server has given */
+	unsigned looked_up;        /* tickets of the client */
+	bool rechecks;             /* a ticket's certificate is being checked */
+	uint64_t offered;          /* the number of the session of TLS; 0: none */
+	bool no_such_key;          /* the client's pre-shared key is not among the server's */
 	int error;
 	unsigned reads; /* of the socket that are left to the current call */
 	bool left;      /* it had no read left */
@@ -86,7 +130,7 @@ struct tls {
 	size_t out_room;
 	size_t out_length;
 	size_t out_sent;
-	char expected[256];                  /* the server's name; "": not checked */
+	char expected[TLS_EXPECTED];         /* the server's name; "": not checked */
 	char identity[TLS_IDENTITY_MAX + 1]; /* of the pre-shared key; printable; "": none */
 	char fault[TLS_WHY - 8];             /* of the peer's certificate */
 	char why[TLS_WHY];
@@ -134,8 +178,26 @@ void tls_demand(struct tls_context *c);
 /* Whether the certificate has a name; `more`: flags for names of hosts. */
 bool tls_match_name(X509 *cert, const char *name, unsigned more);
 
+/* tls_identity.c: whether the peer has proved its identity by a pre-shared key of a file. */
+bool tls_is_by_key(const struct tls *t);
+
 /* tls_updates.c */
 void tls_limit_updates(struct tls_context *c);
+
+/* tls_resume.c */
+/* After the files: whether there is resumption depends on them. False: no memory. */
+bool tls_let_resume(struct tls_context *c);
+/* A server has verified the certificate of its client. */
+void tls_give_ticket(SSL *ssl, const struct tls *t);
+void tls_forget_given(struct tls_context *c);
+
+/* tls_kept.c: at a client; any thread */
+void tls_keep_sessions(struct tls_context *c);
+void tls_forget_sessions(struct tls_context *c);
+/* Before the handshake: offer the session that is kept of this server, if there is one. */
+void tls_offer(struct tls *t);
+/* After the handshake, or its failure: a session that the server did not take is forgotten. */
+void tls_end_offer(struct tls *t);
 
 /* tls_text.c: the latest failure of OpenSSL as `status` and `why`. */
 void tls_explain(struct tls *t, int error);

@@ -123,21 +123,34 @@ static SSL_SESSION *as_session(SSL *ssl, const struct tls_key *key)
 	return NULL;
 }
 
+/* A random number (tls_resume.c), not an identity. */
+static bool is_ticket(const struct tls_context *c, const unsigned char *bytes, size_t length)
+{
+	bool printable = true;
+
+	for (size_t i = 0; printable && i < length; i++)
+		printable = bytes[i] >= ' ' && bytes[i] <= '~';
+	return c->resumes && length == SSL_MAX_SSL_SESSION_ID_LENGTH && !printable;
+}
+
 /* At a server. Without a session the handshake goes on to certificates. */
 static int on_client_key(SSL *ssl, const unsigned char *identity, size_t length,
                          SSL_SESSION **session)
 {
 	struct tls *t = SSL_get_app_data(ssl);
-	/* a client offers as many identities as it likes, and each costs a search */
-	const struct tls_key *key = t->asked++ < ASKED_MOST
-	                                    ? find_key(t->context, (const char *)identity, length)
-	                                    : NULL;
 
+	*session = NULL;
+	t->key = NULL;
+	if (is_ticket(t->context, identity, length))
+		return 1;
+	/* a client offers as many identities as it likes, and each costs a search */
+	if (t->asked++ < ASKED_MOST)
+		t->key = find_key(t->context, (const char *)identity, length);
 	tls_copy_text(t->identity, sizeof(t->identity), (const char *)identity, length);
-	t->key = key;
-	t->no_such_key = key == NULL;
-	*session = key != NULL ? as_session(ssl, key) : NULL;
-	return key == NULL || *session != NULL;
+	t->no_such_key = t->key == NULL;
+	if (t->key != NULL)
+		*session = as_session(ssl, t->key);
+	return t->key == NULL || *session != NULL;
 }
 
 static int on_use_key(SSL *ssl, const EVP_MD *md, const unsigned char **identity, size_t *length,

@@ -62,7 +62,8 @@ static bool is_of(const struct tls_context *c, const struct ndx_tls_attr *a)
 	const char *paths[TLS_FILES];
 	const enum ndx_tls_verify verify =
 		a->verify == NDX_TLS_VERIFY_NONE ? NDX_TLS_VERIFY_NONE : NDX_TLS_VERIFY_REQUIRED;
-	bool same = c->verify == verify && is_same_text(c->server_name, a->server_name);
+	bool same = c->verify == verify && c->no_resumption == a->no_resumption &&
+	            is_same_text(c->server_name, a->server_name);
 
 	list_paths(a, paths);
 	for (unsigned i = 0; same && i < TLS_FILES; i++)

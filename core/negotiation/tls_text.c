@@ -128,8 +128,8 @@ void tls_explain(struct tls *t, int error)
 {
 	const unsigned long code = ERR_peek_error();
 
-	if (t->restless) {
-		set(t, NDX_E_CONNECTION_ABORTED, "the peer changes its keys too often");
+	if (t->restless != NULL) {
+		set(t, NDX_E_CONNECTION_ABORTED, t->restless);
 	} else if (is_plaintext(t)) {
 		explain_plaintext(t);
 	} else if (t->fault[0] != '\0') {

@@ -96,9 +96,12 @@ static int check(int good, X509_STORE_CTX *x)
 	char text[128];
 
 	if (good == 1) {
-		if (X509_STORE_CTX_get_error_depth(x) > 0 || has_a_name(cert, t))
+		if (X509_STORE_CTX_get_error_depth(x) > 0)
 			return 1;
-		return name_mismatch(t, x, cert);
+		if (!has_a_name(cert, t))
+			return name_mismatch(t, x, cert);
+		tls_give_ticket(ssl, t);
+		return 1;
 	}
 	if (is_unknown_ca(error))
 		(void)snprintf(text, sizeof(text), "unknown CA: %s (%s)",

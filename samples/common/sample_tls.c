@@ -48,7 +48,8 @@ static int refuse(const char *program, const char *what)
 bool sample_tls_given(const struct sample_tls *tls)
 {
 	return tls->cert != NULL || tls->key != NULL || tls->ca != NULL || tls->psk != NULL ||
-	       tls->verify != NULL || tls->name != NULL || tls->allow_plaintext;
+	       tls->verify != NULL || tls->name != NULL || tls->no_resumption ||
+	       tls->allow_plaintext;
 }
 
 int sample_tls_choose(const char *program, const struct sample_tls *tls, bool server,
@@ -58,16 +59,17 @@ int sample_tls_choose(const char *program, const struct sample_tls *tls, bool se
 
 	memset(choice, 0, sizeof(*choice));
 	if (tls->cert == NULL && tls->key == NULL && tls->ca == NULL && tls->psk == NULL) {
-		if (tls->verify == NULL && tls->name == NULL)
+		if (tls->verify == NULL && tls->name == NULL && !tls->no_resumption)
 			return SAMPLE_EXIT_OK;
-		return refuse(program, "--tls-verify and --tls-name need --tls-ca, --tls-cert or "
-		                       "--tls-psk");
+		return refuse(program, "--tls-verify, --tls-name and --tls-no-resumption need "
+		                       "--tls-ca, --tls-cert or --tls-psk");
 	}
 	ndx_tls_attr_init(attr);
 	attr->cert_file = tls->cert;
 	attr->key_file = tls->key;
 	attr->ca_file = tls->ca;
 	attr->psk_file = tls->psk;
+	attr->no_resumption = tls->no_resumption;
 	if (tls->verify != NULL && !find_verify(tls->verify, &attr->verify))
 		return refuse(program, "--tls-verify is required, optional or none");
 	if (tls->name != NULL && !server)

@@ -16,6 +16,7 @@ struct sample_tls {
 	const char *psk;    /* file of "identity:key" */
 	const char *verify; /* a word; NULL: required */
 	const char *name;   /* client: the server's; server: the clients', separated by ',' */
+	bool no_resumption;
 	bool allow_plaintext;
 };
 
@@ -34,6 +35,9 @@ struct sample_tls {
 		{"--tls-name", "NAME",                                                             \
 	         "client: the server's (its host); server: NAME,... of clients (any)",             \
 	         .text = &(tls).name},                                                             \
+		{"--tls-no-resumption", NULL,                                                      \
+	         "a whole handshake for each connection, see ndx/tls.h",                           \
+	         .flag = &(tls).no_resumption},                                                    \
 	{                                                                                          \
 		"--allow-plaintext", NULL,                                                         \
 			"negotiate without TLS with other hosts: all on the way get the keys",     \

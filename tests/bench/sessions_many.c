@@ -2,7 +2,7 @@
 /*
  * usage: ndx-sessions-many [--sessions N] [--flight N] [--bad N] [--again MS] [--blocks N]
  *                          [--psk FILE [--psk-wrong FILE] | --cert FILE --key FILE --ca FILE
- *                           [--cert-wrong FILE --key-wrong FILE]]
+ *                           [--whole] [--cert-wrong FILE --key-wrong FILE]]
  * Sessions by the calls that do not block, in two processes: N held at once; then N in all, FLIGHT
  * at a time, each closed when it is ready; then the same beside BAD hostile clients, both cases
  * block by block in turn. --psk and --cert: TLS. With --psk-wrong or --cert-wrong the hostile
@@ -424,6 +424,8 @@ static bool parse(int argc, char **argv, struct settings *s, int *code)
 		{"--key", "FILE", "its key", .text = &s->tls.key_file},
 		{"--ca", "FILE", "the CA of all certificates but the wrong one",
 	         .text = &s->tls.ca_file},
+		{"--whole", NULL, "a whole handshake for each session, no resumption",
+	         .flag = &s->tls.no_resumption},
 		{"--cert-wrong", "FILE", "hostile clients with this certificate",
 	         .text = &s->wrong.cert_file},
 		{"--key-wrong", "FILE", "its key", .text = &s->wrong.key_file},

@@ -25,6 +25,7 @@ class Tls:
     server_name -- of a client: the name that the server's certificate must have; None: the host of
                    its address
     peer_names  -- of a server: names of which a client's certificate must have one; (): any
+    no_resumption -- True: a whole handshake for each transport, none that resumes an earlier one
 
     docs/security.md has the rules. Session() and Server() raise Error with INVALID_CONFIG or
     ACCESS_VIOLATION and others (a file that is missing, malformed or too open; the text says
@@ -38,13 +39,15 @@ class Tls:
     verify: TlsVerify = TlsVerify.REQUIRED
     server_name: str | None = None
     peer_names: tuple[str, ...] = ()
+    no_resumption: bool = False
 
     def _arguments(self) -> tuple[Any, ...]:
         """As the extension takes them."""
         files = (self.cert_file, self.key_file, self.ca_file, self.psk_file)
         paths = (None if file is None else os.fspath(file) for file in files)
         names = tuple(self.peer_names)
-        return (*paths, int(TlsVerify(self.verify)), self.server_name, names)
+        verify = int(TlsVerify(self.verify))
+        return (*paths, verify, self.server_name, names, bool(self.no_resumption))
 
 
 def arguments_of(tls: Tls | None) -> tuple[Any, ...] | None:

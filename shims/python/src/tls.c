@@ -8,6 +8,7 @@ bool tls_of(PyObject *object, struct tls *tls)
 {
 	PyObject *names;
 	uint32_t verify;
+	int no_resumption;
 
 	ndx_tls_attr_init(&tls->attr);
 	tls->names = NULL;
@@ -15,11 +16,13 @@ bool tls_of(PyObject *object, struct tls *tls)
 	if (!tls->wanted)
 		return true;
 	/* The texts are those of the tuple, which the caller's arguments hold. */
-	if (!PyArg_ParseTuple(object, "zzzzO&zO!;tls is made by ndx.Tls", &tls->attr.cert_file,
+	if (!PyArg_ParseTuple(object, "zzzzO&zO!p;tls is made by ndx.Tls", &tls->attr.cert_file,
 	                      &tls->attr.key_file, &tls->attr.ca_file, &tls->attr.psk_file,
-	                      pyndx_u32, &verify, &tls->attr.server_name, &PyTuple_Type, &names))
+	                      pyndx_u32, &verify, &tls->attr.server_name, &PyTuple_Type, &names,
+	                      &no_resumption))
 		return false;
 	tls->attr.verify = (enum ndx_tls_verify)verify;
+	tls->attr.no_resumption = no_resumption != 0;
 	tls->attr.peer_name_count = (size_t)PyTuple_Size(names);
 	if (tls->attr.peer_name_count == 0)
 		return true;

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Resumption at a server (RFC 8446, 2.2). A ticket is given only by a handshake in which a client's
+ * certificate was checked, and the certificate is checked anew when the ticket comes back: the
+ * ticket takes the place of signatures and of no question. What fails is not known here, and a
+ * whole handshake follows.
+ *
+ * The ticket is a random number, and the sessions stay in the context, in a table of fixed size.
+ * Tickets with the session in them would have the certificate read for each: that takes longer than
+ * what a ticket saves (OpenSSL 3.0).
+ */
+#include "tls_private.h"
+
+#include <openssl/err.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LIFETIME_S 300u
+#define LOOKED_UP_MOST 2u /* of a client; each may cost the check of a certificate */
+
+/* ---- the table ---- */
+
+static void forget(struct tls_given *g)
+{
+	SSL_SESSION_free(g->session);
+	sk_X509_pop_free(g->chain, X509_free);
+	g->session = NULL;
+	g->chain = NULL;
+}
+
+/* Whether the session is younger than its lifetime; a clock that was set back ends it. */
+static bool is_young(const struct tls_context *c, const struct tls_given *g)
+{
+	const int64_t age = (int64_t)time(NULL) - SSL_SESSION_get_time(g->session);
+
+	return age >= 0 && age < c->ticket_s;
+}
+
+static struct tls_given *place_of(const struct tls_context *c, const unsigned char *id)
+{
+	return &c->given[((unsigned)id[0] << 8 | id[1]) % TLS_GIVEN_MOST];
+}
+
+/* The places are filled in turn. Under the lock. */
+static void forget_old(struct tls_context *c)
+{
+	for (; c->given_oldest < c->given_next; c->given_oldest++) {
+		struct tls_given *g = &c->given[c->given_oldest % TLS_GIVEN_MOST];
+
+		if (g->session != NULL && is_young(c, g) &&
+		    c->given_next - c->given_oldest <= TLS_GIVEN_MOST)
+			return;
+		if (g->session != NULL && !is_young(c, g))
+			forget(g);
+	}
+}
+
+/* The next place, and 30 random bytes. 0: the handshake fails. */
+static int on_id(SSL *ssl, unsigned char *id, unsigned int *length)
+{
+	struct tls *t = SSL_get_app_data(ssl);
+	struct tls_context *c = t->context;
+	unsigned place;
+
+	pthread_mutex_lock(&c->resume_lock);
+	place = (unsigned)(c->given_next++ % TLS_GIVEN_MOST);
+	pthread_mutex_unlock(&c->resume_lock);
+	if (RAND_bytes(id, (int)*length) != 1)
+		return 0;
+	id[0] = (unsigned char)(place >> 8);
+	id[1] = (unsigned char)place;
+	return 1;
+}
+
+/* A ticket is on its way. 0: OpenSSL keeps nothing; the table has a copy, because OpenSSL changes
+ * the session of a channel that breaks. */
+static int on_given(SSL *ssl, SSL_SESSION *session)
+{
+	struct tls *t = SSL_get_app_data(ssl);
+	struct tls_context *c = t->context;
+	STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
+	struct tls_given fresh = {.session = SSL_SESSION_dup(session)};
+	const unsigned char *id;
+	struct tls_given *g;
+	unsigned length;
+
+	if (chain != NULL)
+		fresh.chain = X509_chain_up_ref(chain);
+	id = SSL_SESSION_get_id(session, &length);
+	if (fresh.session == NULL || (chain != NULL && fresh.chain == NULL) ||
+	    length != SSL_MAX_SSL_SESSION_ID_LENGTH) {
+		forget(&fresh);
+		return 0;
+	}
+	pthread_mutex_lock(&c->resume_lock);
+	g = place_of(c, id);
+	forget(g);
+	*g = fresh;
+	forget_old(c);
+	pthread_mutex_unlock(&c->resume_lock);
+	return 0;
+}
+
+/* Copy what the table has of a ticket, for the caller. False: nothing. */
+static bool look_up(struct tls_context *c, const unsigned char *id, struct tls_given *out)
+{
+	const unsigned char *known = NULL;
+	struct tls_given *g;
+	unsigned length = 0;
+
+	pthread_mutex_lock(&c->resume_lock);
+	g = place_of(c, id);
+	if (g->session != NULL)
+		known = SSL_SESSION_get_id(g->session, &length);
+	if (known != NULL && length == SSL_MAX_SSL_SESSION_ID_LENGTH &&
+	    CRYPTO_memcmp(known, id, length) == 0 && is_young(c, g)) {
+		out->session = SSL_SESSION_dup(g->session);
+		out->chain = g->chain != NULL ? X509_chain_up_ref(g->chain) : NULL;
+	}
+	pthread_mutex_unlock(&c->resume_lock);
+	return out->session != NULL;
+}
+
+/* ---- a ticket comes back ---- */
+
+/* As a whole handshake would: chain, dates, purpose, level of security, and names (tls_verify.c).
+ */
+static bool is_admitted_still(SSL *ssl, const struct tls_given *g)
+{
+	X509 *cert = SSL_SESSION_get0_peer(g->session);
+	X509_STORE_CTX *x = X509_STORE_CTX_new();
+	X509_VERIFY_PARAM *param;
+	bool admitted = false;
+
+	if (cert == NULL || x == NULL ||
+	    X509_STORE_CTX_init(x, SSL_CTX_get_cert_store(SSL_get_SSL_CTX(ssl)), cert, g->chain) !=
+	            1 ||
+	    X509_STORE_CTX_set_ex_data(x, SSL_get_ex_data_X509_STORE_CTX_idx(), ssl) != 1 ||
+	    X509_STORE_CTX_set_default(x, "ssl_client") != 1)
+		goto free_x;
+	param = X509_STORE_CTX_get0_param(x);
+	X509_VERIFY_PARAM_set_auth_level(param, SSL_get_security_level(ssl));
+	if (X509_VERIFY_PARAM_set1(param, SSL_get0_param(ssl)) != 1)
+		goto free_x;
+	X509_STORE_CTX_set_verify_cb(x, SSL_get_verify_callback(ssl));
+	admitted = X509_verify_cert(x) == 1 && X509_STORE_CTX_get_error(x) == X509_V_OK;
+free_x:
+	X509_STORE_CTX_free(x);
+	return admitted;
+}
+
+/* The session of a ticket, which is the caller's. NULL: none, a whole handshake follows. */
+static SSL_SESSION *on_ticket(SSL *ssl, const unsigned char *id, int length, int *copy)
+{
+	struct tls *t = SSL_get_app_data(ssl);
+	struct tls_given g = {0};
+	bool admitted;
+
+	*copy = 0;
+	if (length != SSL_MAX_SSL_SESSION_ID_LENGTH || t->looked_up++ >= LOOKED_UP_MOST ||
+	    !look_up(t->context, id, &g))
+		return NULL;
+	(void)ERR_set_mark();
+	t->rechecks = true;
+	admitted = is_admitted_still(ssl, &g);
+	t->rechecks = false;
+	(void)ERR_pop_to_mark();
+	t->fault[0] = '\0'; /* the whole handshake finds its own */
+	sk_X509_pop_free(g.chain, X509_free);
+	if (admitted)
+		return g.session;
+	SSL_SESSION_free(g.session);
+	return NULL;
+}
+
+/* ---- */
+
+void tls_give_ticket(SSL *ssl, const struct tls *t)
+{
+	if (t->context->role == NDX_ROLE_SERVER && t->context->resumes && !t->rechecks)
+		(void)SSL_set_num_tickets(ssl, 1);
+}
+
+void tls_forget_given(struct tls_context *c)
+{
+	for (unsigned i = 0; c->given != NULL && i < TLS_GIVEN_MOST; i++)
+		forget(&c->given[i]);
+	free(c->given);
+	c->given = NULL;
+}
+
+/* At a client, OpenSSL would offer its pre-shared key beside a ticket, and the channel could not
+ * tell which of the two the server has taken. */
+bool tls_let_resume(struct tls_context *c)
+{
+	c->ticket_s = LIFETIME_S;
+	c->resumes = !c->no_resumption && c->has_cert && c->has_ca &&
+	             c->verify != NDX_TLS_VERIFY_NONE &&
+	             (c->role == NDX_ROLE_SERVER || c->key_count == 0);
+	if (c->resumes && c->role == NDX_ROLE_CLIENT)
+		tls_keep_sessions(c);
+	if (!c->resumes || c->role == NDX_ROLE_CLIENT)
+		return true;
+	c->given = calloc(TLS_GIVEN_MOST, sizeof(*c->given));
+	if (c->given == NULL)
+		return false;
+	/* SSL_OP_NO_TICKET stays: no tickets with a session in them. The number of tickets stays 0,
+	 * tls_give_ticket() raises that of a channel. */
+	(void)SSL_CTX_set_timeout(c->ssl, (long)c->ticket_s);
+	(void)SSL_CTX_set_session_cache_mode(c->ssl, SSL_SESS_CACHE_SERVER |
+	                                                     SSL_SESS_CACHE_NO_INTERNAL |
+	                                                     SSL_SESS_CACHE_NO_AUTO_CLEAR);
+	SSL_CTX_sess_set_new_cb(c->ssl, on_given);
+	SSL_CTX_sess_set_get_cb(c->ssl, on_ticket);
+	return SSL_CTX_set_generate_session_id(c->ssl, on_id) == 1;
+}
