@@ -93,6 +93,7 @@ static void on_tick(void *arg)
 	}
 	if (server->no_descriptors)
 		server_accept(server);
+	tls_forget_old(server->tls);
 	server_log_left_out(server, false);
 	if (!server->stopping)
 		ndxp_timer_set(server->engine.loop, &server->tick, SERVER_TICK_MS);

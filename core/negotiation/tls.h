@@ -104,6 +104,8 @@ bool tls_has_key(const struct tls *t, const char *identity);
 
 bool tls_is_ready(const struct tls *t);
 bool tls_has_failed(const struct tls *t);
+/* Any thread, now and then: a server forgets the tickets that are too old. */
+void tls_forget_old(struct tls_context *c);
 /* Whether the certificates are those of an earlier handshake, by a ticket. */
 bool tls_is_resumed(const struct tls *t);
 /* Why the channel is lost; "": the transport ended. */

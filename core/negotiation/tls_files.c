@@ -186,19 +186,22 @@ static bool take_own(struct tls_context *c, X509 *cert, unsigned number)
 {
 	if (number == 0)
 		return SSL_CTX_use_certificate(c->ssl, cert) == 1;
-	return SSL_CTX_add1_chain_cert(c->ssl, cert) == 1;
+	/* that of a CA: see tls_choose_chain() */
+	return X509_self_signed(cert, 0) == 1 || SSL_CTX_add1_chain_cert(c->ssl, cert) == 1;
 }
 
 /* Peers have the CA's own certificate: OpenSSL would send it in each handshake, and the peer read
- * it, which takes as long as a signature. Certificates between it and the own one may be in the CA
- * file. Without a whole chain what the own file has is sent. */
+ * it, which takes as long as a signature. If the own file names the certificates in between, these
+ * are sent as they stand. Otherwise they may be in the CA file. */
 void tls_choose_chain(struct tls_context *c)
 {
+	STACK_OF(X509) *named = NULL;
+
+	(void)SSL_CTX_get0_chain_certs(c->ssl, &named);
 	(void)ERR_set_mark();
-	if (SSL_CTX_build_cert_chain(c->ssl, SSL_BUILD_CHAIN_FLAG_UNTRUSTED |
-	                                             SSL_BUILD_CHAIN_FLAG_NO_ROOT |
-	                                             SSL_BUILD_CHAIN_FLAG_IGNORE_ERROR |
-	                                             SSL_BUILD_CHAIN_FLAG_CLEAR_ERROR) != 0)
+	if (sk_X509_num(named) > 0 ||
+	    SSL_CTX_build_cert_chain(c->ssl, SSL_BUILD_CHAIN_FLAG_NO_ROOT |
+	                                             SSL_BUILD_CHAIN_FLAG_IGNORE_ERROR) != 0)
 		(void)SSL_CTX_set_mode(c->ssl, SSL_MODE_NO_AUTO_CHAIN);
 	(void)ERR_pop_to_mark();
 }

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <ndx/spi/system.h>
+
 #define TICKET_MOST 8192u /* bytes */
 
 /* Whether the server's certificates, which this end has verified, are still valid. */
@@ -31,7 +33,7 @@ static bool is_of_use(const struct tls_context *c, const struct tls_kept *k)
 {
 	const int64_t age = (int64_t)time(NULL) - SSL_SESSION_get_time(k->session);
 
-	return age >= 0 && age < c->ticket_s &&
+	return tls_is_young(c, k->session, k->since_ns) &&
 	       age < (int64_t)SSL_SESSION_get_ticket_lifetime_hint(k->session) &&
 	       SSL_SESSION_is_resumable(k->session) == 1 && are_valid(k->chain);
 }
@@ -104,6 +106,7 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
 	/* Only a whole handshake has the server prove that it has the key of its certificate. */
 	if (t->restless != NULL || SSL_session_reused(ssl) == 1 || length == 0 ||
 	    length > TICKET_MOST || SSL_get0_verified_chain(ssl) == NULL ||
+	    !tls_is_small(session, SSL_get_peer_cert_chain(ssl)) ||
 	    SSL_get_verify_result(ssl) != X509_V_OK || !name_server(t, &server))
 		return 0;
 	copy = SSL_SESSION_dup(session);
@@ -119,6 +122,7 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
 	k->session = copy;
 	k->chain = chain;
 	k->number = ++c->kept_number;
+	k->since_ns = ndxp_now_ns();
 	pthread_mutex_unlock(&c->resume_lock);
 	return 0;
 }

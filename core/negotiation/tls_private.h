@@ -55,6 +55,7 @@ struct tls_kept {
 	SSL_SESSION *session;   /* NULL: an empty place */
 	STACK_OF(X509) * chain; /* the server's verified certificates, with the CA's */
 	uint64_t number;        /* in the order in which they came */
+	uint64_t since_ns;
 };
 #define TLS_KEPT_MOST 16u
 
@@ -62,6 +63,7 @@ struct tls_kept {
 struct tls_given {
 	SSL_SESSION *session;   /* NULL: an empty place */
 	STACK_OF(X509) * chain; /* that the client has sent with its certificate; NULL: nothing */
+	uint64_t since_ns;
 };
 #define TLS_GIVEN_MOST 4096u
 
@@ -190,6 +192,11 @@ bool tls_let_resume(struct tls_context *c);
 /* A server has verified the certificate of its client. */
 void tls_give_ticket(SSL *ssl, const struct tls *t);
 void tls_forget_given(struct tls_context *c);
+/* Whether a session of TLS has not reached its lifetime, by either clock: that of the system may be
+ * set back. */
+bool tls_is_young(const struct tls_context *c, const SSL_SESSION *session, uint64_t since_ns);
+/* Whether the peer's certificates are so few and short that a session of TLS may keep them. */
+bool tls_is_small(const SSL_SESSION *session, const STACK_OF(X509) * chain);
 
 /* tls_kept.c: at a client; any thread */
 void tls_keep_sessions(struct tls_context *c);

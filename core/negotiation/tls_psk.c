@@ -123,7 +123,7 @@ static SSL_SESSION *as_session(SSL *ssl, const struct tls_key *key)
 	return NULL;
 }
 
-/* A random number (tls_resume.c), not an identity. */
+/* A random number (tls_resume.c), and not an identity whose key is missing here. */
 static bool is_ticket(const struct tls_context *c, const unsigned char *bytes, size_t length)
 {
 	bool printable = true;
@@ -141,11 +141,11 @@ static int on_client_key(SSL *ssl, const unsigned char *identity, size_t length,
 
 	*session = NULL;
 	t->key = NULL;
-	if (is_ticket(t->context, identity, length))
-		return 1;
 	/* a client offers as many identities as it likes, and each costs a search */
 	if (t->asked++ < ASKED_MOST)
 		t->key = find_key(t->context, (const char *)identity, length);
+	if (t->key == NULL && is_ticket(t->context, identity, length))
+		return 1;
 	tls_copy_text(t->identity, sizeof(t->identity), (const char *)identity, length);
 	t->no_such_key = t->key == NULL;
 	if (t->key != NULL)

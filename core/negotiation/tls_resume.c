@@ -18,8 +18,13 @@
 #include <string.h>
 #include <time.h>
 
+#include <ndx/spi/system.h>
+
 #define LIFETIME_S 300u
-#define LOOKED_UP_MOST 2u /* of a client; each may cost the check of a certificate */
+#define CERTS_MOST 8u         /* that are kept with a session of TLS, ... */
+#define CERT_BYTES_MOST 16384 /* ... of so many bytes; a peer sends what it likes */
+#define FORGET_MOST 512u      /* places that are looked at in one call */
+#define LOOKED_UP_MOST 2u     /* of a client; each may cost the check of a certificate */
 
 /* ---- the table ---- */
 
@@ -31,12 +36,27 @@ static void forget(struct tls_given *g)
 	g->chain = NULL;
 }
 
-/* Whether the session is younger than its lifetime; a clock that was set back ends it. */
+bool tls_is_young(const struct tls_context *c, const SSL_SESSION *session, uint64_t since_ns)
+{
+	const int64_t age = (int64_t)time(NULL) - SSL_SESSION_get_time(session);
+
+	return age >= 0 && age < c->ticket_s &&
+	       ndxp_now_ns() - since_ns < c->ticket_s * UINT64_C(1000000000);
+}
+
 static bool is_young(const struct tls_context *c, const struct tls_given *g)
 {
-	const int64_t age = (int64_t)time(NULL) - SSL_SESSION_get_time(g->session);
+	return tls_is_young(c, g->session, g->since_ns);
+}
 
-	return age >= 0 && age < c->ticket_s;
+bool tls_is_small(const SSL_SESSION *session, const STACK_OF(X509) * chain)
+{
+	const X509 *own = SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)session);
+	int bytes = own != NULL ? i2d_X509(own, NULL) : 0;
+
+	for (int i = 0; i < sk_X509_num(chain) && bytes <= CERT_BYTES_MOST; i++)
+		bytes += i2d_X509(sk_X509_value(chain, i), NULL);
+	return sk_X509_num(chain) <= (int)CERTS_MOST && bytes <= CERT_BYTES_MOST;
 }
 
 static struct tls_given *place_of(const struct tls_context *c, const unsigned char *id)
@@ -47,7 +67,8 @@ static struct tls_given *place_of(const struct tls_context *c, const unsigned ch
 /* The places are filled in turn. Under the lock. */
 static void forget_old(struct tls_context *c)
 {
-	for (; c->given_oldest < c->given_next; c->given_oldest++) {
+	for (unsigned n = 0; n < FORGET_MOST && c->given_oldest < c->given_next;
+	     n++, c->given_oldest++) {
 		struct tls_given *g = &c->given[c->given_oldest % TLS_GIVEN_MOST];
 
 		if (g->session != NULL && is_young(c, g) &&
@@ -56,6 +77,15 @@ static void forget_old(struct tls_context *c)
 		if (g->session != NULL && !is_young(c, g))
 			forget(g);
 	}
+}
+
+void tls_forget_old(struct tls_context *c)
+{
+	if (c == NULL || c->given == NULL)
+		return;
+	pthread_mutex_lock(&c->resume_lock);
+	forget_old(c);
+	pthread_mutex_unlock(&c->resume_lock);
 }
 
 /* The next place, and 30 random bytes. 0: the handshake fails. */
@@ -82,11 +112,14 @@ static int on_given(SSL *ssl, SSL_SESSION *session)
 	struct tls *t = SSL_get_app_data(ssl);
 	struct tls_context *c = t->context;
 	STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
-	struct tls_given fresh = {.session = SSL_SESSION_dup(session)};
+	struct tls_given fresh = {.since_ns = ndxp_now_ns()};
 	const unsigned char *id;
 	struct tls_given *g;
 	unsigned length;
 
+	if (!tls_is_small(session, chain))
+		return 0; /* the ticket will not be known */
+	fresh.session = SSL_SESSION_dup(session);
 	if (chain != NULL)
 		fresh.chain = X509_chain_up_ref(chain);
 	id = SSL_SESSION_get_id(session, &length);

@@ -228,6 +228,9 @@ static void the_certificate_of_the_ca_is_not_sent(void **state)
 	client.key_file = paper("below.key");
 	client.cert_file = paper("chain.pem");
 	assert_int_equal(certificates_beside(&client), 1);
+	paper_join("whole.pem", "chain.pem", "ca.pem");
+	client.cert_file = paper("whole.pem");
+	assert_int_equal(certificates_beside(&client), 1);
 	/* the one between them may be in the CA file only */
 	client.cert_file = paper("below.pem");
 	client.ca_file = paper("cas.pem");
@@ -236,6 +239,10 @@ static void the_certificate_of_the_ca_is_not_sent(void **state)
 	client.cert_file = paper("chain.pem");
 	client.ca_file = paper("alien.pem");
 	client.verify = NDX_TLS_VERIFY_NONE;
+	assert_int_equal(certificates_beside(&client), 1);
+	/* a CA of this end that is below another one for the peer */
+	papers_root("rooted", "middle");
+	client.ca_file = paper("rooted.pem");
 	assert_int_equal(certificates_beside(&client), 1);
 }
 

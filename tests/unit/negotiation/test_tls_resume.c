@@ -375,6 +375,52 @@ static void a_client_without_certificate_has_no_ticket(void **state)
 	pair_close(&p);
 }
 
+/* A peer sends what it likes beside its certificate: a table of that would take the memory. */
+static void many_certificates_are_not_kept(void **state)
+{
+	struct ndx_tls_attr client = tls_client();
+	const struct ndx_tls_attr server = tls_server();
+	struct pair p;
+
+	(void)state;
+	paper_join("many.pem", "client.pem", "other.pem");
+	for (int i = 0; i < 8; i++)
+		paper_join("many.pem", "many.pem", "other.pem");
+	client.cert_file = paper("many.pem");
+	pair_open(&p, &client, &server);
+	assert_int_equal(shake(&p), WHOLE);
+	assert_int_equal(shake(&p), WHOLE);
+	assert_int_equal(p.contexts[SERVER]->given_next, 2);
+	for (unsigned i = 0; i < TLS_GIVEN_MOST; i++)
+		assert_null(p.contexts[SERVER]->given[i].session);
+	pair_close(&p);
+}
+
+/* Any bytes make an identity, also those that look like a ticket. */
+static void an_identity_is_no_ticket(void **state)
+{
+	struct ndx_tls_attr server = tls_server();
+	struct ndx_tls_attr client = {.size = 0};
+	struct tls_identity peer;
+	struct channel c;
+	struct pair p;
+
+	(void)state;
+	paper_write("long",
+	            "J\xc3\xb6rg-of-thirty-two-characters-1:"
+	            "000102030405060708090a0b0c0d0e0f\n",
+	            0600);
+	ndx_tls_attr_init(&client);
+	server.psk_file = paper("long");
+	client.psk_file = server.psk_file;
+	pair_open(&p, &client, &server);
+	assert_true(channel_open(&c, &p, "127.0.0.1:1"));
+	assert_true(tls_identify(c.ends[SERVER], &peer));
+	assert_int_equal(peer.kind, TLS_BY_KEY);
+	channel_close(&c);
+	pair_close(&p);
+}
+
 static void a_pre_shared_key_has_no_ticket(void **state)
 {
 	struct ndx_tls_attr client = tls_client();
@@ -487,9 +533,10 @@ static void tables_are_of_fixed_size(void **state)
 	assert_non_null(server->given[TLS_KEPT_MOST - 1].session);
 	assert_null(server->given[TLS_KEPT_MOST].session);
 
-	/* what is old goes when the next one comes */
+	/* what is old goes by and by */
 	server->ticket_s = 0;
-	assert_int_equal(shake(&p), WHOLE);
+	for (unsigned i = 0; i < 16; i++)
+		tls_forget_old(server);
 	for (unsigned i = 0; i < TLS_GIVEN_MOST; i++)
 		assert_null(server->given[i].session);
 	pair_close(&p);
@@ -512,6 +559,8 @@ int main(void)
 		T(a_ca_that_is_not_trusted_any_more_is_refused),
 		T(a_name_that_is_not_allowed_any_more_is_refused),
 		T(a_client_without_certificate_has_no_ticket),
+		T(many_certificates_are_not_kept),
+		T(an_identity_is_no_ticket),
 		T(a_pre_shared_key_has_no_ticket),
 		T(a_client_looks_at_the_servers_dates),
 		T(many_tickets_end_the_channel),

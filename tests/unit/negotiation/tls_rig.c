@@ -171,6 +171,25 @@ void papers_middle(const struct leaf *middle)
 	make_leaf(middle, "critical,CA:TRUE");
 }
 
+void papers_root(const char *file, const char *of)
+{
+	FILE *in = read_paper(of, "pem");
+	X509 *cert = PEM_read_X509(in, NULL, NULL, NULL);
+	EVP_PKEY *key;
+
+	(void)fclose(in);
+	in = read_paper(of, "key");
+	key = PEM_read_PrivateKey(in, NULL, NULL, NULL);
+	(void)fclose(in);
+	assert_non_null(cert);
+	assert_non_null(key);
+	assert_int_equal(X509_set_issuer_name(cert, X509_get_subject_name(cert)), 1);
+	assert_true(X509_sign(cert, key, EVP_sha256()) > 0);
+	save(file, cert, key);
+	X509_free(cert);
+	EVP_PKEY_free(key);
+}
+
 int papers_make(void **state)
 {
 	static const struct leaf leaves[] = {

@@ -28,6 +28,8 @@ int papers_remove(void **state);
 void papers_leaf(const struct leaf *leaf);
 /* One that others are signed by. */
 void papers_middle(const struct leaf *middle);
+/* The same name and key, signed by itself. */
+void papers_root(const char *file, const char *of);
 /* DIR/name; good for the next few calls. */
 const char *paper(const char *name);
 void paper_write(const char *name, const char *text, unsigned mode);
