@@ -38,6 +38,10 @@ figure() {
 	echo "$1	$2	$3	$4	$5" >>"$tmp/figures.tsv"
 	echo "  $1, $3 bytes, $4: $5 $2" >&2
 }
+# Each end of iperf3 gets a processor, as those of ndx-perf do.
+affinity=
+[ "$(nproc)" -lt 2 ] || affinity='-A 0,1'
+
 # beside SERVER CLIENT: run the client, a function, against a new server, a command line. A server that
 # cannot listen, because its port is not free yet, is started again.
 beside() {
@@ -83,7 +87,9 @@ ucx_once() {
 }
 # iperf3 counts whole seconds.
 iperf_once() {
-	timeout 60 iperf3 -c 127.0.0.1 -p 13339 -l 1M -t "$(echo "$seconds" | sed 's/^0.*/1/')" -J \
+	# shellcheck disable=SC2086 # none or two words
+	timeout 60 iperf3 -c 127.0.0.1 -p 13339 -l 1M $affinity -J \
+		-t "$(echo "$seconds" | sed 's/^0.*/1/')" \
 		>"$tmp/iperf.json" 2>"$tmp/iperf.log"
 }
 
@@ -108,8 +114,9 @@ while [ $round -lt $rounds ]; do
 			"$(jq '.rows[0].latency_us.p50' "$tmp/ndx.json")"
 		figure 'latency, half a round trip' us $size 'ucx_perftest tag_lat' \
 			"$(ucx tag_lat $size 2)"
+		# as many receives as the client and its server post
 		# shellcheck disable=SC2086 # a list
-		"$build/bin/ndx-perf" compare --json --tests latency --modes spin --sizes $size --depths 1 \
+		"$build/bin/ndx-perf" compare --json --tests latency --modes spin --sizes $size --depths 2 \
 			$blocks "$uri" >"$tmp/compare.json" 2>"$tmp/compare.log"
 		figure 'latency, half a round trip' us $size 'ndx-perf compare' \
 			"$(jq '.[0].ndx' "$tmp/compare.json")"
