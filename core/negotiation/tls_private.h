@@ -192,6 +192,8 @@ bool tls_let_resume(struct tls_context *c);
 /* A server has verified the certificate of its client. */
 void tls_give_ticket(SSL *ssl, const struct tls *t);
 void tls_forget_given(struct tls_context *c);
+
+/* tls_bounds.c */
 /* Whether a session of TLS has not reached its lifetime, by either clock: that of the system may be
  * set back. */
 bool tls_is_young(const struct tls_context *c, const SSL_SESSION *session, uint64_t since_ns);

@@ -21,10 +21,8 @@
 #include <ndx/spi/system.h>
 
 #define LIFETIME_S 300u
-#define CERTS_MOST 8u         /* that are kept with a session of TLS, ... */
-#define CERT_BYTES_MOST 16384 /* ... of so many bytes; a peer sends what it likes */
-#define FORGET_MOST 512u      /* places that are looked at in one call */
-#define LOOKED_UP_MOST 2u     /* of a client; each may cost the check of a certificate */
+#define FORGET_MOST 512u  /* places that are looked at in one call */
+#define LOOKED_UP_MOST 2u /* of a client; each may cost the check of a certificate */
 
 /* ---- the table ---- */
 
@@ -36,27 +34,9 @@ static void forget(struct tls_given *g)
 	g->chain = NULL;
 }
 
-bool tls_is_young(const struct tls_context *c, const SSL_SESSION *session, uint64_t since_ns)
-{
-	const int64_t age = (int64_t)time(NULL) - SSL_SESSION_get_time(session);
-
-	return age >= 0 && age < c->ticket_s &&
-	       ndxp_now_ns() - since_ns < c->ticket_s * UINT64_C(1000000000);
-}
-
 static bool is_young(const struct tls_context *c, const struct tls_given *g)
 {
 	return tls_is_young(c, g->session, g->since_ns);
-}
-
-bool tls_is_small(const SSL_SESSION *session, const STACK_OF(X509) * chain)
-{
-	const X509 *own = SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)session);
-	int bytes = own != NULL ? i2d_X509(own, NULL) : 0;
-
-	for (int i = 0; i < sk_X509_num(chain) && bytes <= CERT_BYTES_MOST; i++)
-		bytes += i2d_X509(sk_X509_value(chain, i), NULL);
-	return sk_X509_num(chain) <= (int)CERTS_MOST && bytes <= CERT_BYTES_MOST;
 }
 
 static struct tls_given *place_of(const struct tls_context *c, const unsigned char *id)
