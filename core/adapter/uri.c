@@ -320,14 +320,15 @@ static void put_plain(struct writer *w, const char *text)
 		put_char(w, *text++);
 }
 
-static void put_encoded(struct writer *w, const char *text)
+/* `marks`: encoded, besides what is no printable ASCII. */
+static void put_encoded(struct writer *w, const char *text, const char *marks)
 {
 	static const char digits[] = "0123456789ABCDEF";
 
 	for (; *text != '\0'; text++) {
 		const unsigned char c = (unsigned char)*text;
 
-		if (c > ' ' && c < 0x7f && strchr("%?&#\"", c) == NULL) {
+		if (c > ' ' && c < 0x7f && strchr(marks, c) == NULL) {
 			put_char(w, *text);
 		} else {
 			put_char(w, '%');
@@ -347,13 +348,13 @@ size_t uri_write(char *out, size_t size, const char *provider, const char *devic
 	put_plain(&w, provider);
 	if (device[0] != '\0') {
 		put_char(&w, ':');
-		put_encoded(&w, device);
+		put_encoded(&w, device, "%?&;#\"");
 	}
 	for (size_t i = 0; i < option_count; i++) {
 		put_char(&w, i == 0 ? '?' : '&');
 		put_plain(&w, options[i].key);
 		put_char(&w, '=');
-		put_encoded(&w, options[i].value);
+		put_encoded(&w, options[i].value, "%?&#\"");
 	}
 	return w.len;
 }

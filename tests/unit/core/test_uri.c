@@ -177,6 +177,10 @@ static void what_is_written_is_read_back(void **state)
 	assert_string_equal(uri.device, "d?e:f");
 	assert_string_equal(uri.options[0].value, options[0].value);
 	assert_string_equal(uri.options[1].value, options[1].value);
+	/* as it stands this would be a key behind a wrong mark */
+	(void)uri_write(text, sizeof(text), "p", "d;e=f", NULL, 0);
+	assert_int_equal(uri_parse(text, "URI", &uri), NDX_OK);
+	assert_string_equal(uri.device, "d;e=f");
 }
 
 static void writing_stops_where_there_is_no_room_and_tells_the_length(void **state)
