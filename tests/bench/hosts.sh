@@ -111,7 +111,7 @@ while [ $round -lt $rounds ]; do
 	for size in 64 4096; do
 		ndx latency --size $size
 		figure 'latency, half a round trip' us $size 'ndx-perf send' \
-			"$(jq '.rows[0].latency_us.p50' "$tmp/ndx.json")"
+			"$(jq '.rows[0].latency_us.mean' "$tmp/ndx.json")"
 		figure 'latency, half a round trip' us $size 'ucx_perftest tag_lat' \
 			"$(ucx tag_lat $size 2)"
 		# as many receives as the client and its server post
