@@ -57,8 +57,9 @@ static void connect_to(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gi
 		.ah_attr = {.is_global = 1,
 	                    .port_num = PORT,
 	                    .grh = {.dgid = *gid, .sgid_index = (uint8_t)index, .hop_limit = 1}}};
+	/* 4.096 us * 2^18 is a second: a host that has much to do may stop a guest that long. */
 	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7};
+		.qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 7, .rnr_retry = 7};
 
 	check(ibv_modify_qp(qp, &init,
 	                    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ==
