@@ -90,13 +90,19 @@ progress() {
 		return
 	fi
 	# In a word of its own each: script runs a command line.
-	line="timeout -s INT -k 5 9 '$program'"
+	line="echo \$\$ >'$work/pid'; exec timeout -k 5 60 '$program'"
 	for word; do
 		line="$line '$word'"
 	done
-	timeout -k 5 30 script -qefc "$line" /dev/null >"$work/progress.log" 2>&1 </dev/null
-	grep -qE '\([0-9]+ %\), about [0-9]+:[0-9][0-9] left' "$work/progress.log" ||
-		fail "$name $*: no estimate in 9 s"
+	rm -f "$work/pid"
+	script -qefc "$line" /dev/null >"$work/progress.log" 2>&1 </dev/null &
+	terminal=$!
+	until grep -qE '\([0-9]+ %\), about [0-9]+:[0-9][0-9] left' "$work/progress.log"; do
+		kill -0 $terminal 2>/dev/null || fail "$name $*: no estimate in 60 s"
+		sleep 0.1
+	done
+	kill -s INT "$(cat "$work/pid")"
+	wait $terminal
 }
 
 # json FILTER ARGUMENT...: stdout is one JSON value for which FILTER holds
