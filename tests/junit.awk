@@ -3,8 +3,9 @@
 # skipped. A test that writes TAP counts case by case, any other test once, and what cmocka skipped
 # in it beside it. Skipped is only what said so itself: ctest files a missing program under
 # "skipped", too, and that is a failure. A known deviation (TAP's TODO) has not passed either. A test
-# that passes although a case failed had to see it fail: it counts once.
-# usage: awk -v run=PRESET -f junit.awk FILE
+# that passes although a case failed had to see it fail: it counts once. What a failed test says goes
+# to the file `why`.
+# usage: awk -v run=PRESET -v why=FILE -f why.awk -f junit.awk FILE
 
 function plain(text) {
 	gsub(/&quot;/, "\"", text)
@@ -49,6 +50,7 @@ function tap(line,   ok, words) {
 	status = attribute($0, "status")
 	message = reason = ""
 	cases = failures = count = 0
+	why_begin()
 }
 
 /<failure |<skipped / {
@@ -58,7 +60,9 @@ function tap(line,   ok, words) {
 {
 	line = plain($0)
 	sub(/^.*<system-out>/, "", line)
-	sub(/<\/system-out>.*$/, "", line)
+	ends = sub(/<\/system-out>.*$/, "", line)
+	if (line !~ /^\t*<(\/?testcase|failure|skipped|properties|\/?testsuite)/ && !(ends && line == ""))
+		why_line(line)
 	if (line ~ /^(not )?ok [0-9]+ - /) {
 		tap(line)
 	} else if (line ~ /^\[  SKIPPED \] [^0-9]/) {
@@ -85,4 +89,6 @@ function tap(line,   ok, words) {
 	}
 	for (i = 0; i < count; i++)
 		print notes[i]
+	if (status == "fail")
+		why_print(run "/" name, why)
 }

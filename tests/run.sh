@@ -7,8 +7,8 @@
 # of the guest that has software RoCE, not only what is about data and disconnecting on one, with
 # ndx-torture there, and the disconnects once more under the address sanitizer.
 # The last line counts it all: N passed, N failed, N skipped. What could not run is skipped, with
-# its reason; it never counts as passed. Above it stand how long each phase took and the ten slowest
-# tests.
+# its reason; it never counts as passed. Above it stand how long each phase took, the ten slowest
+# tests, and what failed, with the first lines about it.
 #
 # Most tests wait for time-outs and peers most of the time, so many run at once, and what needs the
 # processors takes what the tests leave of them: the sanitizers' trees are built and clang-tidy runs
@@ -54,6 +54,7 @@ fi
 results=$(mktemp)
 work=$(mktemp -d)
 : >"$work/times"
+: >"$work/whys"
 : >"$work/phases"
 began=$(date +%s)
 running=
@@ -173,8 +174,11 @@ suite() {
 		--output-junit "$tree/junit.xml" "$@"
 	ended=$?
 	: >"$work/verdicts"
+	: >"$work/why"
 	if [ -f "$tree/junit.xml" ]; then
-		awk -v run="$preset" -f tests/junit.awk "$tree/junit.xml" >"$work/verdicts"
+		awk -v run="$preset" -v why="$work/why" -f tests/why.awk -f tests/junit.awk \
+			"$tree/junit.xml" >"$work/verdicts"
+		cat "$work/why" >>"$work/whys"
 		sed -n "s|^.*<testcase name=\"\([^\"]*\)\".* time=\"\([0-9.]*\)\".*|\2 $preset/\1|p" \
 			"$tree/junit.xml" >>"$work/times"
 	fi
@@ -276,17 +280,10 @@ told() {
 		return
 	fi
 	cat "$work/guest.log" "$work/guest.out"
-	# a deviation that is listed is "not ok ... # TODO"
-	tr -d '\r' <"$work/guest.out" | awk -v run="guest-$1/" '
-		/^(not )?ok / {
-			verdict = /# SKIP/ || /^not ok .*# TODO/ ? "skipped" : /^not/ ? "failed" : "passed"
-			name = $0
-			sub(/^(not )?ok [0-9]+ - /, "", name)
-			reason = name
-			sub(/ .*/, "", name)
-			sub(/^[^ ]* ?#? ?/, "", reason)
-			print verdict, run name (reason != "" ? " : " reason : "")
-		}' >"$work/guest.verdicts"
+	: >"$work/why"
+	awk -v run="guest-$1" -v why="$work/why" -f tests/why.awk -f tests/tap.awk "$work/guest.out" \
+		>"$work/guest.verdicts"
+	cat "$work/why" >>"$work/whys"
 	cat "$work/guest.verdicts" >>"$results"
 	if [ "$ended" -ne 0 ] && ! grep -q '^failed' "$work/guest.verdicts"; then
 		note failed "guest-$1" "ended with $ended"
@@ -380,7 +377,13 @@ echo "== all: $(($(date +%s) - began)) s; builds of sanitizers and clang-tidy ra
 echo 'slowest (seconds):'
 sort -rn "$work/times" | head -n 10
 sed -n 's/^skipped /skipped: /p' "$results"
-sed -n 's/^failed /FAILED: /p' "$results"
+# Each failure with what its test said first, since the logs above are long.
+awk -F '\t' 'FNR == NR { said[$1] = said[$1] "    " $2 "\n"; next }
+	/^failed / {
+		split($0, words, " ")
+		printf "FAILED: %s\n%s", substr($0, 8), said[words[2]]
+		delete said[words[2]]
+	}' "$work/whys" "$results"
 awk '{ n[$1]++ } END {
 	printf "%d passed, %d failed, %d skipped\n", n["passed"], n["failed"], n["skipped"]
 	exit n["failed"] > 0 || n["passed"] == 0
