@@ -30,7 +30,7 @@ static struct {
 } log_config = {.program_stderr = SILENT, .user_stderr = SILENT};
 
 static _Thread_local char last_error[TEXT_SIZE];
-static _Thread_local bool held;
+static _Thread_local unsigned held; /* holds of this thread that have not ended */
 
 void ndx_log_set_sink(ndx_log_sink *sink, void *arg, enum ndx_log_level level)
 {
@@ -209,12 +209,19 @@ void base_text_failure(char text[BASE_FAILURE_TEXT], int native, const char *fmt
 	va_end(args);
 }
 
-void base_log_failure(const char *where, int native, const char *text)
+/* A program may ask by a call what an adapter can do: the answer no is then no failure. */
+static enum ndx_log_level failure_level(enum ndx_status status)
 {
+	return status == NDX_E_NOT_SUPPORTED ? NDX_LOG_INFO : NDX_LOG_ERROR;
+}
+
+void base_log_failure(enum ndx_status status, const char *where, int native, const char *text)
+{
+	const enum ndx_log_level level = failure_level(status);
 	const int saved = errno;
 
-	if (ndxp_log_enabled(NDX_LOG_ERROR))
-		emit(NDX_LOG_ERROR, where, native, text);
+	if (ndxp_log_enabled(level))
+		emit(level, where, native, text);
 	errno = saved;
 }
 
@@ -240,12 +247,6 @@ void ndxp_log(enum ndx_log_level level, const char *where, int native, const cha
 	va_end(args);
 }
 
-/* A program may ask by a call what an adapter can do: the answer no is then no failure. */
-static enum ndx_log_level failure_level(enum ndx_status status)
-{
-	return status == NDX_E_NOT_SUPPORTED ? NDX_LOG_INFO : NDX_LOG_ERROR;
-}
-
 void base_fail_list(enum ndx_status status, const char *where, int native, const char *fmt,
                     va_list args)
 {
@@ -256,7 +257,7 @@ void base_fail_list(enum ndx_status status, const char *where, int native, const
 
 	format_text(text, native, fmt, args);
 	memcpy(last_error, text, sizeof(last_error));
-	if (!held && ndxp_log_enabled(level)) {
+	if (held == 0 && ndxp_log_enabled(level)) {
 		(void)snprintf(record, sizeof(record), "%s: %s", ndx_status_name(status), text);
 		emit(level, where, native, record);
 	}
@@ -276,7 +277,10 @@ enum ndx_status ndxp_fail(enum ndx_status status, const char *where, int native,
 
 void ndxp_fail_hold(bool hold)
 {
-	held = hold;
+	if (hold)
+		held++;
+	else if (held > 0)
+		held--;
 }
 
 void base_set_last_error_list(const char *fmt, va_list args)

@@ -25,8 +25,8 @@ void base_text_copy(char *out, size_t size, const char *text) NDX_PRIVATE(base_t
 __attribute__((format(printf, 3, 4))) void base_text_failure(char text[BASE_FAILURE_TEXT],
                                                              int native, const char *fmt, ...);
 
-/* Log a text of base_text_failure() as it is. */
-void base_log_failure(const char *where, int native, const char *text);
+/* Log a text of base_text_failure() as it is, at the level of that status. */
+void base_log_failure(enum ndx_status status, const char *where, int native, const char *text);
 
 /* The functions of <ndx/spi/log.h>, for struct ndx_spi_services. */
 __attribute__((format(printf, 4, 0))) void base_log_list(enum ndx_log_level level,

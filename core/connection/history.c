@@ -164,7 +164,7 @@ void conn_log_failure(struct ndx_connector *c, const char *what, const struct co
 	conn_failure_text(c, what, result, whole);
 	free(c->failure);
 	c->failure = strdup(whole); /* without memory the history has to do */
-	base_log_failure(__func__, result->native, whole);
+	base_log_failure(result->status, __func__, result->native, whole);
 	dump(c);
 }
 

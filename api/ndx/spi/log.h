@@ -25,8 +25,9 @@ __attribute__((format(printf, 4, 5))) void ndxp_log(enum ndx_log_level level, co
 __attribute__((format(printf, 4, 5))) enum ndx_status
 ndxp_fail(enum ndx_status status, const char *where, int native, const char *fmt, ...) NDXP_SHARED;
 
-/* While true, ndxp_fail() in this thread sets the text but does not log: the caller adds what it
- * knows and writes the record. */
+/* From a call with true to its call with false, ndxp_fail() in this thread sets the text but does
+ * not log: the caller adds what it knows and writes the record. Such pairs may lie in each other.
+ */
 void ndxp_fail_hold(bool hold) NDXP_SHARED;
 
 /* Set the text of this thread without logging (to add a suggestion to a failure). */
