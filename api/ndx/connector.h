@@ -205,8 +205,10 @@ static inline void ndx_connect_attr_init(struct ndx_connect_attr *attr)
  *                                          queue pair, region or locked memory left: providers
  *                                          take some resources of a queue pair only now
  * @retval NDX_E_NO_MEMORY              (a) out of memory
- * @retval NDX_E_NOT_SUPPORTED          (a) the peer is on ofi:verbs, and the queue pair, on verbs,
- *                                          has a shared receive queue
+ * @retval NDX_E_NOT_SUPPORTED          (a) one end is on verbs, the other on ofi:verbs, and one of
+ *                                          the queue pairs has a shared receive queue
+ * @retval NDX_E_ACCESS_DENIED              the system, a security module for example, does not
+ *                                          allow this process to connect there
  * @retval NDX_E_DEVICE_REMOVED         (a) the device has failed or was removed
  * @retval NDX_E_CANCELED               (a) cancelled
  *
@@ -266,6 +268,8 @@ enum ndx_status ndx_connector_complete_connect(struct ndx_connector *connector,
  *                                          longer answers
  * @retval NDX_E_CONNECTION_REFUSED     (a) the active side rejected or closed after the accept
  * @retval NDX_E_INSUFFICIENT_RESOURCES (a) as for ndx_connector_connect()
+ * @retval NDX_E_NOT_SUPPORTED              one end is on verbs, the other on ofi:verbs, and one of
+ *                                          the queue pairs has a shared receive queue
  * @retval NDX_E_NO_MEMORY              (a) out of memory
  * @retval NDX_E_DEVICE_REMOVED         (a) the device has failed or was removed
  * @retval NDX_E_CANCELED               (a) cancelled
