@@ -2,6 +2,9 @@
 /* The common case in one call each, made of the public calls. */
 #include <ndx/helpers.h>
 
+#include <stdio.h>
+
+#include <ndx/spi/sockaddr.h>
 #include <ndx/spi/system.h>
 #include <ndx/spi/log.h>
 #include "base_log.h"
@@ -27,6 +30,7 @@ struct wait {
 	const char *call;
 	const char *missing; /* what has not happened, if the time ends before the step does */
 	const char *hint;    /* where to look then */
+	char where[NDXP_SOCKADDR_TEXT]; /* the listener's address, as long as there is no peer */
 	uint32_t ms;
 	uint64_t deadline;
 };
@@ -39,7 +43,7 @@ static struct wait wait_of(const char *call, uint32_t timeout_ms)
 /* The time is over, and the step has been cancelled. */
 static enum ndx_status fail_timeout(const struct ndx_connector *c, const struct wait *wait)
 {
-	char text[CONN_TEXT] = "";
+	char text[CONN_TEXT];
 	bool known;
 
 	adapter_lock(c->adapter);
@@ -47,8 +51,10 @@ static enum ndx_status fail_timeout(const struct ndx_connector *c, const struct 
 	if (known)
 		(void)conn_text(c, text);
 	adapter_unlock(c->adapter);
+	if (!known)
+		(void)snprintf(text, sizeof(text), "%s", wait->where);
 	return fail(NDX_E_IO_TIMEOUT, 0, "%s: %s%s%s in %u ms; %s", wait->call, text,
-	            known ? ": " : "", wait->missing, wait->ms, wait->hint);
+	            text[0] != '\0' ? ": " : "", wait->missing, wait->ms, wait->hint);
 }
 
 /* Wait for one step; after the deadline cancel the step, so that `ov` can be freed. */
@@ -124,9 +130,14 @@ static enum ndx_status take_request(struct ndx_listener *listener, struct ndx_co
 {
 	struct ndx_overlapped ov = {0};
 	enum ndx_status st = ndx_listener_get_connection_request(listener, c, &ov);
+	struct sockaddr_storage local;
+	socklen_t length = sizeof(local);
 
+	if (st == NDX_PENDING &&
+	    ndx_listener_get_local_address(listener, (struct sockaddr *)&local, &length) == NDX_OK)
+		(void)ndxp_sockaddr_text(&local, wait->where);
 	wait->missing = "no client has come";
-	wait->hint = "no peer has connected to the listener's address";
+	wait->hint = "see that clients connect to this address, and that no firewall is between";
 	return wait_step(c, &ov, st, wait);
 }
 
