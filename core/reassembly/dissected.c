@@ -11,8 +11,6 @@
 #define BTH_SIZE 12u
 /* The largest window of TCP (RFC 7323, 2.3), so the order of sequence numbers stays clear. */
 #define PACKET_MAX (UINT32_C(1) << 30)
-/* The number of the first operation of a flow: no order is 0. */
-#define EPOCH (UINT64_C(1) << 32)
 
 static bool known_path(enum ndx_rdma_transport transport, enum ndx_rdma_address family)
 {
@@ -145,7 +143,7 @@ static struct flow *flow_of_operation(struct rdma *r, const struct ndx_rdma_oper
 static uint64_t next_order(struct flow *flow)
 {
 	if (!flow->begun)
-		flow->seen.top = EPOCH;
+		flow->seen.top = FLOW_EPOCH;
 	flow->begun = true;
 	return ++flow->seen.top;
 }

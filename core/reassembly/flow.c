@@ -7,7 +7,6 @@
 #include "rdma.h"
 
 #define WORDS (FLOW_WINDOW / 64)
-#define EPOCH (UINT64_C(1) << 32)
 
 void flow_fill_connection(struct connection *c, const struct flow *flow)
 {
@@ -78,7 +77,7 @@ uint64_t flow_order(const struct flow *flow, uint32_t psn)
 	uint64_t top = flow->seen.top;
 
 	if (!flow->begun)
-		return EPOCH | psn;
+		return FLOW_EPOCH | psn;
 	return top + (uint64_t)(int64_t)psn_delta(psn, (uint32_t)top & PSN_MASK);
 }
 

@@ -17,6 +17,8 @@ struct stream;
 
 /* The distance from the newest packet up to which duplicates are detected, in packets. */
 #define FLOW_WINDOW 32768u
+/* Where the numbers of a flow begin, so that none of them is 0. */
+#define FLOW_EPOCH (UINT64_C(1) << 32)
 /* The maximum of open operations, and of early SEND packets, per flow. */
 #define FLOW_OPEN_MAX 1024u
 

@@ -107,6 +107,7 @@ static bool store(struct segment *s, struct mem *mem, uint32_t at, const uint8_t
 bool segment_add_fragment(struct segment *segment, struct mem *mem, uint64_t address,
                           const uint8_t *data, uint32_t length)
 {
+	struct range gap;
 	uint64_t fresh;
 	uint32_t at;
 
@@ -115,10 +116,13 @@ bool segment_add_fragment(struct segment *segment, struct mem *mem, uint64_t add
 	at = (uint32_t)(address - segment->offset);
 	if (length > segment->length - at)
 		length = segment->length - at;
-	if (range_covers(&segment->present, at, (uint64_t)at + length))
-		return true;
-	return store(segment, mem, at, data, length) &&
-	       range_add(&segment->present, mem, at, (uint64_t)at + length, &fresh);
+	for (uint64_t from = at; range_gap(&segment->present, from, (uint64_t)at + length, &gap);
+	     from = gap.to) {
+		if (!store(segment, mem, (uint32_t)gap.from, data + (gap.from - at),
+		           (uint32_t)(gap.to - gap.from)))
+			return false;
+	}
+	return range_add(&segment->present, mem, at, (uint64_t)at + length, &fresh);
 }
 
 bool segment_valid_psn(const struct segment *segment, uint64_t order)

@@ -109,6 +109,7 @@ enum ndx_status ndx_rdma_segment_add_operation(struct ndx_rdma_segment *segment,
 	sub->first = psn;
 	sub->dma_length = length;
 	sub->address = address;
+	sub->mtu_told = path_mtu != 0;
 	sub_segment_dimension(sub, path_mtu);
 	segment_add_sub_segment(segment->segment, sub);
 	segment->operations++;

@@ -39,8 +39,11 @@ bool sub_segment_offset(struct sub_segment *sub, uint64_t order, bool last, uint
 	uint64_t delta = order - sub->first;
 
 	/* All packets but the last have the size of the path MTU. */
-	if (!last && length > 0 && sub->mtu != length)
+	if (!last && length > 0 && sub->mtu != length) {
+		if (sub->mtu_told)
+			return false;
 		sub_segment_dimension(sub, length);
+	}
 	if (delta >= sub->packets || length > sub->dma_length)
 		return false;
 	if (last)

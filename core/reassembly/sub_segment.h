@@ -27,6 +27,7 @@ struct sub_segment {
 	uint64_t first;              /* of its first packet */
 	uint32_t packets;            /* their number; an upper bound until the path MTU is known */
 	uint32_t mtu;                /* 0: unknown */
+	bool mtu_told;               /* by the caller, and not learned from a packet */
 	uint32_t dma_length;
 	uint32_t handle;
 	uint64_t address;

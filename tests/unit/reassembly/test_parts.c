@@ -407,6 +407,38 @@ static void a_segment_takes_packets_by_their_numbers(void **state)
 	ndx_rdma_segment_close(s);
 }
 
+static void what_is_present_stays(void **state)
+{
+	struct ndx_rdma_segment *s = segment_of(100, 12);
+	uint8_t out[12];
+
+	(void)state;
+	assert_int_equal(ndx_rdma_segment_add_data(s, 102, (const uint8_t *)"AA", 2), NDX_OK);
+	assert_int_equal(ndx_rdma_segment_add_data(s, 106, (const uint8_t *)"BB", 2), NDX_OK);
+	assert_int_equal(ndx_rdma_segment_add_data(s, 101, (const uint8_t *)"cccccccc", 8), NDX_OK);
+	assert_int_equal(ndx_rdma_segment_size(s), 8);
+	assert_int_equal(ndx_rdma_segment_get_data(s, false, out, sizeof(out)), 12);
+	assert_memory_equal(out, "\0cAAccBBc\0\0\0", 12);
+	ndx_rdma_segment_close(s);
+}
+
+/* A path MTU that was told holds: packets of another length belong to no operation. */
+static void a_path_mtu_that_was_told_stays(void **state)
+{
+	static const uint8_t data[4096] = {1};
+	struct ndx_rdma_segment *s = segment_of(0, 2500);
+
+	(void)state;
+	assert_int_equal(ndx_rdma_segment_add_operation(s, 0, 0, 2500, 1024), NDX_OK);
+	assert_int_equal(ndx_rdma_segment_add_packet(s, 1, false, data, 4096), NDX_E_NOT_FOUND);
+	assert_int_equal(ndx_rdma_segment_add_packet(s, 1, false, data, 1000), NDX_E_NOT_FOUND);
+	assert_true(ndx_rdma_segment_valid_psn(s, 2));
+	assert_int_equal(ndx_rdma_segment_add_packet(s, 1, false, data, 1024), NDX_OK);
+	assert_int_equal(ndx_rdma_segment_add_packet(s, 2, true, data, 452), NDX_OK);
+	assert_int_equal(ndx_rdma_segment_size(s), 1476);
+	ndx_rdma_segment_close(s);
+}
+
 static void a_segment_takes_responses_by_their_requests(void **state)
 {
 	struct ndx_rdma_segment *s = segment_of(UINT64_MAX - 99, 100);
@@ -480,6 +512,8 @@ int main(void)
 		cmocka_unit_test(operations_are_checked),
 		cmocka_unit_test(operations_stay_within_the_bound),
 		cmocka_unit_test(a_segment_takes_packets_by_their_numbers),
+		cmocka_unit_test(what_is_present_stays),
+		cmocka_unit_test(a_path_mtu_that_was_told_stays),
 		cmocka_unit_test(a_segment_takes_responses_by_their_requests),
 		cmocka_unit_test(segments_are_checked),
 	};
