@@ -389,6 +389,18 @@ const struct ndx_frame *ndx_frame_retain(const struct ndx_frame *frame)
 	return frame;
 }
 
+/* Lock held; nobody has a reference of the frame any more. True: its slot can be posted again. */
+static bool take_back(struct slab *slab, struct slot *slot)
+{
+	slab->held--;
+	if (slot->index < slab->count)
+		return true;
+	slot->state = SLOT_FREE;
+	slot->next = slab->spare;
+	slab->spare = slot;
+	return false;
+}
+
 void ndx_frame_release(const struct ndx_frame *frame)
 {
 	struct slot *slot;
@@ -403,14 +415,8 @@ void ndx_frame_release(const struct ndx_frame *frame)
 		return;
 	slab = slot->slab;
 	ndxp_lock_acquire(&slab->lock);
-	slab->held--;
-	if (slot->index >= slab->count) {
-		slot->state = SLOT_FREE;
-		slot->next = slab->spare;
-		slab->spare = slot;
-	} else {
+	if (take_back(slab, slot))
 		give_back(slab, slot);
-	}
 	last = slab->orphan && slab->held == 0;
 	release_lock(slab);
 	if (last)
@@ -449,12 +455,7 @@ static size_t release_some(const struct ndx_frame *const *frames, size_t count, 
 			break;
 		if (__atomic_sub_fetch(&slot->refs, 1, __ATOMIC_ACQ_REL) > 0)
 			continue;
-		slab->held--;
-		if (slot->index >= slab->count) {
-			slot->state = SLOT_FREE;
-			slot->next = slab->spare;
-			slab->spare = slot;
-		} else {
+		if (take_back(slab, slot)) {
 			set_free(slab, slot);
 			freed++;
 		}
