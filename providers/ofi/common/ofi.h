@@ -195,6 +195,8 @@ enum ndx_status ofi_check_trust(const struct ofi_adapter *adapter,
  */
 enum ndx_status ofi_check_own(const struct ofi_adapter *adapter,
                               const struct sockaddr_storage *address);
+/* What to do about an errno of binding or listening: "; ...", or "". */
+const char *ofi_address_hint(int err);
 
 /* ---- queue pairs (ofi_qp.c, ofi_submit.c, ofi_credit.c, ofi_receive.c, ofi_report.c) ---- */
 
@@ -342,11 +344,12 @@ void ofi_qp_get_stats(struct ndx_spi_qp *spi, struct ndx_qp_stats *stats);
 void ofi_get_counters(struct ndx_spi_adapter *spi, struct ndx_spi_qp *qp, ndx_spi_counter_fn *each,
                       void *arg);
 
+/* Which check memory has failed, in words. */
+const char *ofi_denied_text(enum ofi_denied denied);
+
 /* All below: the queue pair's lock is held. */
 
 /* Report ABORT once; from now on no request is submitted. */
-/* Which check memory has failed, in words. */
-const char *ofi_denied_text(enum ofi_denied denied);
 void ofi_qp_break(struct ofi_qp *qp, int native, const char *cause);
 /* The same with a text that is formatted. */
 void ofi_qp_break_with(struct ofi_qp *qp, int native, const char *format, ...)

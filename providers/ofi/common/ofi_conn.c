@@ -117,8 +117,8 @@ enum ndx_status ofi_conn_bind(struct ndx_spi_conn *spi, const struct sockaddr *a
 		return fail(NDX_E_TOO_MANY_ADDRESSES, err, "no free port at %s",
 		            ndxp_sockaddr_text(&local, text));
 	if (err != 0)
-		return fail(ofi_status_of(err), err, "bind to %s: %s",
-		            ndxp_sockaddr_text(&local, text), strerror(err));
+		return fail(ofi_status_of(err), err, "bind to %s: %s%s",
+		            ndxp_sockaddr_text(&local, text), strerror(err), ofi_address_hint(err));
 	conn->bound = local;
 	spi->local = local;
 	return NDX_OK;
@@ -464,7 +464,8 @@ static void on_failure(struct ofi_link *link, const struct ofi_cm_event *event)
 
 	if (st == NDX_E_CONNECTION_REFUSED || is_taken_back(link, event)) {
 		on_refused(link, event);
-	} else if (st == NDX_E_UNSUCCESSFUL || st == NDX_E_INVALID_ADDRESS) {
+	} else if (st == NDX_E_UNSUCCESSFUL || st == NDX_E_INVALID_ADDRESS ||
+	           st == NDX_E_ACCESS_DENIED) {
 		ofi_link_break(link, event->err, "the peer went away, or speaks another protocol");
 	} else {
 		link->stage = OFI_LINK_OVER;

@@ -58,25 +58,29 @@ static void name_interfaces(const struct ifaddrs *all, char *text, size_t size)
 	}
 }
 
-/* The address as in a URI: without the port, which says nothing here. */
-static const char *host_text(const struct sockaddr_storage *address, char text[NDXP_SOCKADDR_TEXT])
+#define WHERE 64 /* room for an address with its scope, or an interface */
+
+/* An address stands without the brackets and the port that ndxp_sockaddr_text() adds. */
+static void describe_where(const struct ofi_options *options, char where[WHERE])
 {
-	if (getnameinfo((const struct sockaddr *)address, ndxp_sockaddr_len(address), text,
-	                NDXP_SOCKADDR_TEXT, NULL, 0, NI_NUMERICHOST) != 0)
-		(void)snprintf(text, NDXP_SOCKADDR_TEXT, "(unknown)");
-	return text;
+	(void)snprintf(where, WHERE, "%s", options->iface);
+	if (options->address.ss_family != AF_UNSPEC)
+		(void)getnameinfo((const struct sockaddr *)&options->address,
+		                  ndxp_sockaddr_len(&options->address), where, WHERE, NULL, 0,
+		                  NI_NUMERICHOST);
 }
 
 static enum ndx_status fail_addresses(const struct ofi_options *options, const struct ifaddrs *all)
 {
-	char text[NDXP_SOCKADDR_TEXT];
+	char where[WHERE];
 	char names[160];
 
+	describe_where(options, where);
 	name_interfaces(all, names, sizeof(names));
 	if (options->address.ss_family != AF_UNSPEC)
 		return fail(NDX_E_NOT_FOUND, 0,
 		            "ofi: no interface that is up has address %s; the interfaces are: %s",
-		            host_text(&options->address, text), names);
+		            where, names);
 	if (options->iface[0] != '\0' && if_nametoindex(options->iface) == 0)
 		return fail(NDX_E_NOT_FOUND, 0, "ofi: no network interface \"%s\"; there are: %s",
 		            options->iface, names);
@@ -259,18 +263,6 @@ struct ofi_options ofi_options_of_interface(const struct ofi_options *defaults,
 	options.backend = backend;
 	(void)snprintf(options.iface, sizeof(options.iface), "%s", i->ifa_name);
 	return options;
-}
-
-#define WHERE 64 /* room for an address with its scope, or an interface */
-
-/* An address stands without the brackets and the port that ndxp_sockaddr_text() adds. */
-static void describe_where(const struct ofi_options *options, char where[WHERE])
-{
-	(void)snprintf(where, WHERE, "%s", options->iface);
-	if (options->address.ss_family != AF_UNSPEC)
-		(void)getnameinfo((const struct sockaddr *)&options->address,
-		                  ndxp_sockaddr_len(&options->address), where, WHERE, NULL, 0,
-		                  NI_NUMERICHOST);
 }
 
 uint64_t ofi_adapter_id(const struct ofi_options *options)

@@ -328,7 +328,7 @@ static int better_errno(int err)
 	return none != 0 ? none : err;
 }
 
-static const char *listen_hint(int err)
+const char *ofi_address_hint(int err)
 {
 	switch (err) {
 	case EACCES:
@@ -352,7 +352,7 @@ static enum ndx_status fail_listen(const struct ofi_listener *listener, const ch
 	    (err == EADDRINUSE || err == EADDRNOTAVAIL))
 		st = NDX_E_TOO_MANY_ADDRESSES;
 	return fail(st, err, "%s at %s: %s%s", call, ndxp_sockaddr_text(&listener->bound, text),
-	            fi_strerror(err), listen_hint(err));
+	            fi_strerror(err), ofi_address_hint(err));
 }
 
 static enum ndx_status open_pep(struct ofi_listener *listener, struct fi_info *info)

@@ -67,10 +67,11 @@ static void a_port_that_needs_rights_is_denied(void **state)
 	const struct sockaddr_in small = {.sin_family = AF_INET,
 	                                  .sin_port = htons(79),
 	                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct ndx_connector *connector;
 	struct ndx_listener *listener;
 	struct ndx_adapter *adapter;
-	enum ndx_status st;
-	char text[16] = "";
+	enum ndx_status st, bound;
+	char text[16] = "", heard[256];
 	long from;
 	FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
 
@@ -87,10 +88,17 @@ static void a_port_that_needs_rights_is_denied(void **state)
 	set_right_to_small_ports(0);
 	assert_int_equal(ndx_adapter_open("ofi:tcp?iface=lo", &adapter), NDX_OK);
 	st = ndx_listen_on(adapter, (const struct sockaddr *)&small, sizeof(small), 0, &listener);
+	(void)snprintf(heard, sizeof(heard), "%s", ndx_last_error());
+	assert_int_equal(ndx_connector_create(adapter, NULL, &connector), NDX_OK);
+	bound = ndx_connector_bind(connector, (const struct sockaddr *)&small, sizeof(small));
 	set_right_to_small_ports(1u << CAP_NET_BIND_SERVICE);
 	assert_int_equal(st, NDX_E_ACCESS_DENIED);
+	assert_non_null(strstr(heard, "127.0.0.1:79: Permission denied"));
+	assert_non_null(strstr(heard, "CAP_NET_BIND_SERVICE"));
+	assert_int_equal(bound, NDX_E_ACCESS_DENIED);
 	assert_non_null(strstr(ndx_last_error(), "127.0.0.1:79: Permission denied"));
 	assert_non_null(strstr(ndx_last_error(), "CAP_NET_BIND_SERVICE"));
+	ndx_connector_close(connector);
 	ndx_adapter_close(adapter);
 }
 
