@@ -115,5 +115,6 @@ void case_error_graceful_end_has_a_text(struct check *c)
 		return;
 	check_ends(c, &p->a.disc, NDX_OK, "disconnect");
 	expect_run(&p->b, NDX_REQUEST_RECEIVE, 0, RECEIVES, NDX_E_CANCELED);
-	connector_says(&p->b, "a graceful end", " -> ", "disconnected");
+	connector_says(&p->b, "a graceful end", " -> ", "the peer has disconnected");
+	connector_says(&p->a, "an own disconnect", " -> ", "disconnected by its own side");
 }
