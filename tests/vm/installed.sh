@@ -11,7 +11,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 fail() {
-	echo "$*"
+	echo "FAILED: $*"
 	for file in "$tmp/out" "$tmp/said"; do
 		[ ! -s "$file" ] || tail -n 40 "$file"
 	done
@@ -82,7 +82,7 @@ guest() {
 		ended=$?
 }
 
-guest "$@" -t 250 -o out -x data -x ask -x rdma_test -- ./steps rxe1
+guest "$@" -t 600 -o out -x data -x ask -x rdma_test -- ./steps rxe1
 [ $ended -eq 7 ] || fail "ended with $ended, not with 7 as the command"
 for line in 'device rxe0' 'device rxe1' '64 bytes arrived' '0' 'data of the project'; do
 	tr -d '\r' <"$tmp/out" | grep -qx "$line" || fail "the guest did not print '$line'"
