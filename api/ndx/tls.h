@@ -80,8 +80,8 @@ struct ndx_tls_attr {
 	 * Make a whole handshake for each transport. Otherwise a session that proves itself by a
 	 * certificate may resume the handshake of an earlier one of its variant with the same
 	 * server (RFC 8446, 2.2), by a ticket that is at most 300 s old. The server checks the
-	 * client's certificate anew for each ticket; one that it does not take leads to a whole
-	 * handshake. Both ends have to allow it. No ticket is given for a pre-shared key, nor to a
+	 * dates and names of the client's certificate anew for each ticket; one that it does not
+	 * take leads to a whole handshake. Both ends have to allow it. No ticket is given for a pre-shared key, nor to a
 	 * client without certificate, nor by a server with NDX_TLS_VERIFY_NONE. A client that has
 	 * pre-shared keys does not resume.
 	 */

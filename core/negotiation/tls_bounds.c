@@ -26,3 +26,16 @@ bool tls_is_small(const SSL_SESSION *session, const STACK_OF(X509) * chain)
 		bytes += i2d_X509(sk_X509_value(chain, i), NULL);
 	return sk_X509_num(chain) <= (int)CERTS_MOST && bytes <= CERT_BYTES_MOST;
 }
+
+bool tls_are_valid(const STACK_OF(X509) * chain)
+{
+	bool valid = true;
+
+	for (int i = 0; valid && i < sk_X509_num(chain); i++) {
+		const X509 *cert = sk_X509_value(chain, i);
+
+		valid = X509_cmp_current_time(X509_get0_notAfter(cert)) > 0 &&
+		        X509_cmp_current_time(X509_get0_notBefore(cert)) < 0;
+	}
+	return valid;
+}

@@ -15,27 +15,13 @@
 
 #define TICKET_MOST 8192u /* bytes */
 
-/* Whether the server's certificates, which this end has verified, are still valid. */
-static bool are_valid(STACK_OF(X509) * chain)
-{
-	bool valid = true;
-
-	for (int i = 0; valid && i < sk_X509_num(chain); i++) {
-		const X509 *cert = sk_X509_value(chain, i);
-
-		valid = X509_cmp_current_time(X509_get0_notAfter(cert)) > 0 &&
-		        X509_cmp_current_time(X509_get0_notBefore(cert)) < 0;
-	}
-	return valid;
-}
-
 static bool is_of_use(const struct tls_context *c, const struct tls_kept *k)
 {
 	const int64_t age = (int64_t)time(NULL) - SSL_SESSION_get_time(k->session);
 
 	return tls_is_young(c, k->session, k->since_ns) &&
 	       age < (int64_t)SSL_SESSION_get_ticket_lifetime_hint(k->session) &&
-	       SSL_SESSION_is_resumable(k->session) == 1 && are_valid(k->chain);
+	       SSL_SESSION_is_resumable(k->session) == 1 && tls_are_valid(k->chain);
 }
 
 static void forget(struct tls_kept *k)

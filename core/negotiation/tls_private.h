@@ -62,7 +62,7 @@ struct tls_kept {
 /* A session of TLS for which a server has given a ticket. */
 struct tls_given {
 	SSL_SESSION *session;   /* NULL: an empty place */
-	STACK_OF(X509) * chain; /* that the client has sent with its certificate; NULL: nothing */
+	STACK_OF(X509) * chain; /* the client's verified certificates, with the CA's */
 	uint64_t since_ns;
 };
 #define TLS_GIVEN_MOST 4096u
@@ -120,7 +120,6 @@ struct tls {
 	struct tls_pace updates;   /* of its keys */
 	struct tls_pace tickets;   /* that a server has given */
 	unsigned looked_up;        /* tickets of the client */
-	bool rechecks;             /* a ticket's certificate is being checked */
 	uint64_t offered;          /* the number of the session of TLS; 0: none */
 	bool no_such_key;          /* the client's pre-shared key is not among the server's */
 	int error;
@@ -179,6 +178,8 @@ void tls_forget_keys(struct tls_context *c);
 void tls_demand(struct tls_context *c);
 /* Whether the certificate has a name; `more`: flags for names of hosts. */
 bool tls_match_name(X509 *cert, const char *name, unsigned more);
+/* Whether the certificate has a name that this end expects of its peer. */
+bool tls_is_for(X509 *cert, const struct tls *t);
 
 /* tls_identity.c: whether the peer has proved its identity by a pre-shared key of a file. */
 bool tls_is_by_key(const struct tls *t);
@@ -199,6 +200,8 @@ void tls_forget_given(struct tls_context *c);
 bool tls_is_young(const struct tls_context *c, const SSL_SESSION *session, uint64_t since_ns);
 /* Whether the peer's certificates are so few and short that a session of TLS may keep them. */
 bool tls_is_small(const SSL_SESSION *session, const STACK_OF(X509) * chain);
+/* Whether certificates that were verified earlier are still within their dates. */
+bool tls_are_valid(const STACK_OF(X509) * chain);
 
 /* tls_kept.c: at a client; any thread */
 void tls_keep_sessions(struct tls_context *c);

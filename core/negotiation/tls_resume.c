@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Resumption at a server (RFC 8446, 2.2). A ticket is given only by a handshake in which a client's
- * certificate was checked, and the certificate is checked anew when the ticket comes back: the
- * ticket takes the place of signatures and of no question. What fails is not known here, and a
- * whole handshake follows.
+ * certificate was checked. When the ticket comes back, what can be different by then is checked anew.
+ * What fails is not known here, and a whole handshake follows.
  *
  * The ticket is a random number, and the sessions stay in the context, in a table of fixed size.
  * Tickets with the session in them would have the certificate read for each: that takes longer than
@@ -13,7 +12,6 @@
 
 #include <openssl/err.h>
 #include <openssl/rand.h>
-#include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,7 +20,7 @@
 
 #define LIFETIME_S 300u
 #define FORGET_MOST 512u  /* places that are looked at in one call */
-#define LOOKED_UP_MOST 2u /* of a client; each may cost the check of a certificate */
+#define LOOKED_UP_MOST 2u /* of a client, in one handshake */
 
 /* ---- the table ---- */
 
@@ -91,13 +89,13 @@ static int on_given(SSL *ssl, SSL_SESSION *session)
 {
 	struct tls *t = SSL_get_app_data(ssl);
 	struct tls_context *c = t->context;
-	STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
+	STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
 	struct tls_given fresh = {.since_ns = ndxp_now_ns()};
 	const unsigned char *id;
 	struct tls_given *g;
 	unsigned length;
 
-	if (!tls_is_small(session, chain))
+	if (!tls_is_small(session, SSL_get_peer_cert_chain(ssl)))
 		return 0; /* the ticket will not be known */
 	fresh.session = SSL_SESSION_dup(session);
 	if (chain != NULL)
@@ -139,30 +137,15 @@ static bool look_up(struct tls_context *c, const unsigned char *id, struct tls_g
 
 /* ---- a ticket comes back ---- */
 
-/* As a whole handshake would: chain, dates, purpose, level of security, and names (tls_verify.c).
- */
-static bool is_admitted_still(SSL *ssl, const struct tls_given *g)
+/* What may have changed since the whole handshake: the time, and in principle the names. The CAs and
+ * the level of security are those of the context as long as it lives, so the signatures, which take
+ * most of the time of a check, would be found good again. */
+static bool is_admitted_still(const struct tls *t, const struct tls_given *g)
 {
 	X509 *cert = SSL_SESSION_get0_peer(g->session);
-	X509_STORE_CTX *x = X509_STORE_CTX_new();
-	X509_VERIFY_PARAM *param;
-	bool admitted = false;
 
-	if (cert == NULL || x == NULL ||
-	    X509_STORE_CTX_init(x, SSL_CTX_get_cert_store(SSL_get_SSL_CTX(ssl)), cert, g->chain) !=
-	            1 ||
-	    X509_STORE_CTX_set_ex_data(x, SSL_get_ex_data_X509_STORE_CTX_idx(), ssl) != 1 ||
-	    X509_STORE_CTX_set_default(x, "ssl_client") != 1)
-		goto free_x;
-	param = X509_STORE_CTX_get0_param(x);
-	X509_VERIFY_PARAM_set_auth_level(param, SSL_get_security_level(ssl));
-	if (X509_VERIFY_PARAM_set1(param, SSL_get0_param(ssl)) != 1)
-		goto free_x;
-	X509_STORE_CTX_set_verify_cb(x, SSL_get_verify_callback(ssl));
-	admitted = X509_verify_cert(x) == 1 && X509_STORE_CTX_get_error(x) == X509_V_OK;
-free_x:
-	X509_STORE_CTX_free(x);
-	return admitted;
+	return cert != NULL && sk_X509_num(g->chain) > 0 && tls_are_valid(g->chain) &&
+	       tls_is_for(cert, t);
 }
 
 /* The session of a ticket, which is the caller's. NULL: none, a whole handshake follows. */
@@ -177,11 +160,8 @@ static SSL_SESSION *on_ticket(SSL *ssl, const unsigned char *id, int length, int
 	    !look_up(t->context, id, &g))
 		return NULL;
 	(void)ERR_set_mark();
-	t->rechecks = true;
-	admitted = is_admitted_still(ssl, &g);
-	t->rechecks = false;
+	admitted = is_admitted_still(t, &g);
 	(void)ERR_pop_to_mark();
-	t->fault[0] = '\0'; /* the whole handshake finds its own */
 	sk_X509_pop_free(g.chain, X509_free);
 	if (admitted)
 		return g.session;
@@ -193,7 +173,7 @@ static SSL_SESSION *on_ticket(SSL *ssl, const unsigned char *id, int length, int
 
 void tls_give_ticket(SSL *ssl, const struct tls *t)
 {
-	if (t->context->role == NDX_ROLE_SERVER && t->context->resumes && !t->rechecks)
+	if (t->context->role == NDX_ROLE_SERVER && t->context->resumes)
 		(void)SSL_set_num_tickets(ssl, 1);
 }
 

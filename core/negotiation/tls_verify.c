@@ -39,7 +39,7 @@ bool tls_match_name(X509 *cert, const char *name, unsigned more)
 	return X509_check_host(cert, name, 0, flags, NULL) == 1;
 }
 
-static bool has_a_name(X509 *cert, const struct tls *t)
+bool tls_is_for(X509 *cert, const struct tls *t)
 {
 	const struct tls_context *c = t->context;
 	bool found = c->name_count == 0;
@@ -98,7 +98,7 @@ static int check(int good, X509_STORE_CTX *x)
 	if (good == 1) {
 		if (X509_STORE_CTX_get_error_depth(x) > 0)
 			return 1;
-		if (!has_a_name(cert, t))
+		if (!tls_is_for(cert, t))
 			return name_mismatch(t, x, cert);
 		tls_give_ticket(ssl, t);
 		return 1;

@@ -168,7 +168,7 @@ static void a_broken_channel_ends_no_ticket(void **state)
 	pair_close(&p);
 }
 
-/* The server has what the client sent with its certificate. */
+/* A chain of three: the middle is what the client sent with its certificate. */
 static void a_certificate_below_another_is_checked_anew(void **state)
 {
 	const struct ndx_tls_attr server = tls_server();
@@ -290,37 +290,58 @@ static void a_ticket_does_not_live_long(void **state)
 	}
 }
 
-/* The same as a whole handshake at this time: a client whose certificate has expired. */
-static void a_certificate_that_has_expired_is_refused(void **state)
+/* Put a certificate with another end, in seconds from now, in place of one of a chain. */
+static void let_end(STACK_OF(X509) * chain, int which, long seconds)
 {
-	struct pair p;
+	X509 *was = sk_X509_value(chain, which);
+	X509 *cert = X509_dup(was);
 
-	(void)state;
-	pair_open_usual(&p);
-	shakes_and_resumes(&p);
-	X509_VERIFY_PARAM_set_time(SSL_CTX_get0_param(p.contexts[SERVER]->ssl),
-	                           time(NULL) + (time_t)40 * 86400);
-	assert_int_equal(shake(&p), REFUSED);
-	pair_close(&p);
+	assert_non_null(X509_gmtime_adj(X509_getm_notAfter(cert), seconds));
+	(void)sk_X509_set(chain, which, cert);
+	X509_free(was);
 }
 
+/* One of the client's certificates has expired since: its own, or its CA's. */
+static void certificates_that_have_expired_are_not_resumed(void **state)
+{
+	(void)state;
+	for (int which = 0; which < 2; which++) {
+		struct tls_given *given;
+		struct pair p;
+
+		pair_open_usual(&p);
+		shakes_and_resumes(&p);
+		given = &p.contexts[SERVER]->given[0];
+		assert_int_equal(sk_X509_num(given->chain), 2);
+		let_end(given->chain, which, 3600);
+		assert_int_equal(shake(&p), RESUMED);
+		let_end(given->chain, which, -1);
+		assert_int_equal(shake(&p), WHOLE);
+		/* and a whole handshake at such a time is refused */
+		X509_VERIFY_PARAM_set_time(SSL_CTX_get0_param(p.contexts[SERVER]->ssl),
+		                           time(NULL) + (time_t)40 * 86400);
+		let_end(p.contexts[SERVER]->given[1].chain, which, -1);
+		assert_int_equal(shake(&p), REFUSED);
+		pair_close(&p);
+	}
+}
+
+/* The CAs are those of the context: a server with others is another one, and knows no ticket. */
 static void a_ca_that_is_not_trusted_any_more_is_refused(void **state)
 {
-	const struct ndx_tls_attr server = tls_server();
-	struct ndx_tls_attr alien = server;
-	struct tls_context *c;
-	X509_STORE *store;
+	struct ndx_tls_attr alien = tls_server();
+	struct tls_context *first;
 	struct pair p;
 
 	(void)state;
 	alien.ca_file = paper("alien.pem");
 	pair_open_usual(&p);
-	assert_int_equal(tls_context_create(&alien, NDX_ROLE_SERVER, "server", &c), NDX_OK);
 	shakes_and_resumes(&p);
-	store = SSL_CTX_get_cert_store(c->ssl);
-	SSL_CTX_set1_cert_store(p.contexts[SERVER]->ssl, store);
+	first = p.contexts[SERVER];
+	assert_int_equal(
+		tls_context_create(&alien, NDX_ROLE_SERVER, "server", &p.contexts[SERVER]), NDX_OK);
 	assert_int_equal(shake(&p), REFUSED);
-	tls_context_put(c);
+	tls_context_put(first);
 	pair_close(&p);
 }
 
@@ -336,7 +357,7 @@ static void a_name_that_is_not_allowed_any_more_is_refused(void **state)
 	server.peer_name_count = 1;
 	pair_open(&p, &client, &server);
 	shakes_and_resumes(&p);
-	p.contexts[SERVER]->names[0][0] = 'x';
+	p.contexts[SERVER]->names[0][0] = 'x'; /* no call does that: the check stands for itself */
 	assert_int_equal(shake(&p), REFUSED);
 	pair_close(&p);
 }
@@ -458,19 +479,13 @@ static void a_client_looks_at_the_servers_dates(void **state)
 {
 	struct tls_kept *kept;
 	struct pair p;
-	X509 *cert;
-	X509 *ca;
 
 	(void)state;
 	pair_open_usual(&p);
 	shakes_and_resumes(&p);
 	kept = &p.contexts[CLIENT]->kept[0];
 	assert_int_equal(sk_X509_num(kept->chain), 2);
-	ca = sk_X509_value(kept->chain, 1);
-	cert = X509_dup(ca);
-	assert_non_null(X509_gmtime_adj(X509_getm_notAfter(cert), -1));
-	(void)sk_X509_set(kept->chain, 1, cert);
-	X509_free(ca);
+	let_end(kept->chain, 1, -1);
 	assert_int_equal(shake(&p), WHOLE);
 	pair_close(&p);
 }
@@ -555,7 +570,7 @@ int main(void)
 		T(a_ticket_is_of_use_at_its_server_only),
 		T(a_ticket_that_was_made_up_is_none),
 		T(a_ticket_does_not_live_long),
-		T(a_certificate_that_has_expired_is_refused),
+		T(certificates_that_have_expired_are_not_resumed),
 		T(a_ca_that_is_not_trusted_any_more_is_refused),
 		T(a_name_that_is_not_allowed_any_more_is_refused),
 		T(a_client_without_certificate_has_no_ticket),
