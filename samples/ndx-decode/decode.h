@@ -28,6 +28,13 @@ int source_next(struct source *source, struct ndx_packet *packet);
 /** Let source_next() return 0. Async-signal-safe. */
 void source_stop(struct source *source);
 
+/**
+ * Let every later read of a file see its end, also one within source_open(). A signal's handler
+ * calls this as well: source_stop() alone is lost on a read that begins just after it, and blocks
+ * then. Async-signal-safe.
+ */
+void source_stop_reads(void);
+
 void source_close(struct source *source);
 
 /**

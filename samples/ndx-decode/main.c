@@ -58,6 +58,7 @@ static void stop(int signal_number)
 
 	(void)signal_number;
 	stop_asked = 1;
+	source_stop_reads();
 	if (source != NULL)
 		source_stop(source);
 }

@@ -3,9 +3,13 @@
  * Packets from libpcap: classic files of either resolution, pcapng, both compressed by gzip, live
  * interfaces.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <pcap/pcap.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "decode.h"
 
@@ -22,6 +26,34 @@ struct source {
 	const char *name; /* the caller's: a path, or an interface */
 	char *buffer;     /* of the file */
 };
+
+/* For the handler of a signal: the descriptor that is read, and an empty file. */
+static volatile sig_atomic_t reading = -1, nothing = -1, reads_stopped;
+
+void source_stop_reads(void)
+{
+	const int error = errno;
+
+	reads_stopped = 1;
+	if (reading >= 0 && nothing >= 0)
+		(void)dup2(nothing, reading);
+	errno = error;
+}
+
+static void begin_reads(int fd)
+{
+	if (nothing < 0)
+		nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	reading = fd;
+	if (reads_stopped)
+		source_stop_reads();
+}
+
+/* Before the descriptor is closed: its number may become that of another file. */
+static void end_reads(void)
+{
+	reading = -1;
+}
 
 /* Most data link types have the value of their link type; raw IP differs by operating system. */
 static uint32_t link_type_of(pcap_t *pcap)
@@ -66,14 +98,19 @@ struct source *source_open(const char *path)
 	buffer = standard ? NULL : malloc(READ_AHEAD); /* stdin lives longer than the buffer */
 	if (buffer != NULL)
 		(void)setvbuf(file, buffer, _IOFBF, READ_AHEAD);
+	begin_reads(fileno(file));
 	plain = gzip_wrap(file, path);
+	if (plain != file)
+		end_reads(); /* a compressed file is no pipe: a read of it does not block */
 	if (plain == NULL) {
 		free(buffer);
 		return NULL;
 	}
 	pcap = pcap_fopen_offline_with_tstamp_precision(plain, PCAP_TSTAMP_PRECISION_NANO, why);
 	if (pcap == NULL) {
-		fprintf(stderr, "%s: %s: %s\n", DECODE_WHO, path, why);
+		end_reads();
+		if (!reads_stopped)
+			fprintf(stderr, "%s: %s: %s\n", DECODE_WHO, path, why);
 		(void)fclose(plain);
 		free(buffer);
 		return NULL;
@@ -146,6 +183,7 @@ void source_close(struct source *source)
 {
 	if (source == NULL)
 		return;
+	end_reads();
 	pcap_close(source->pcap);
 	free(source->buffer);
 	free(source);
