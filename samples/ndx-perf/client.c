@@ -322,13 +322,11 @@ static void show_second(struct client *c, const struct snapshot *from, const str
 static bool is_over(const struct client *c, const struct snapshot *begin, uint64_t now,
                     uint64_t end_ns)
 {
-	struct snapshot current;
-
-	if (now < end_ns)
-		return false;
-	look(c, &current);
-	return current.sent + current.received > begin->sent + begin->received ||
-	       now >= end_ns + FIRST_MESSAGE_NS;
+	if (now < end_ns || now >= end_ns + FIRST_MESSAGE_NS)
+		return now >= end_ns;
+	if (c->side.measuring && c->side.test.kind == PERF_LATENCY)
+		return side_measured(&c->side) > 0;
+	return side_sent(&c->side) + side_received(&c->side) > begin->sent + begin->received;
 }
 
 /* Let the test run for `seconds`, after `done` seconds of it; a line for each of them. */
@@ -361,6 +359,7 @@ static bool run_for(struct client *c, double done, double seconds, struct snapsh
 		                       ? (uint32_t)((next - now) / 1000000)
 		                       : SLICE_MS);
 	}
+	c->side.measuring = false;
 	look(c, end);
 	return good;
 }
@@ -416,7 +415,6 @@ static void add_server(const struct client *c, const struct wire_frame *result,
 static void report(struct client *c, const struct snapshot *begin, const struct snapshot *end,
                    const struct wire_frame *result, struct histogram *hists)
 {
-	const bool latency = c->side.test.kind == PERF_LATENCY;
 	struct perf_row row = {.test = c->side.test,
 	                       .seconds = (double)(end->ns - begin->ns) / 1e9,
 	                       .messages = end->sent - begin->sent,
@@ -424,16 +422,18 @@ static void report(struct client *c, const struct snapshot *begin, const struct 
 	                       .server_cpu_us = -1,
 	                       .trips = 1};
 
-	if (result->type == WIRE_RESULT)
-		add_server(c, result, &row);
-	row.client_cpu_us = share(end->cpu_ns - begin->cpu_ns, row.messages);
-	if (latency) {
+	if (c->side.test.kind == PERF_LATENCY) {
 		merge(&c->side, &hists[0], &hists[1]);
+		/* Those of the snapshots are others: a thread may rest before and after each. */
+		row.messages = hists[0].count;
 		row.rate = c->options->rate;
 		row.latency = &hists[0];
 		row.service = c->options->rate > 0 ? &hists[1] : NULL;
 		row.trips = row.rate > 0 || row.test.op == PERF_READ ? 1 : 2;
 	}
+	if (result->type == WIRE_RESULT)
+		add_server(c, result, &row);
+	row.client_cpu_us = share(end->cpu_ns - begin->cpu_ns, row.messages);
 	row.messages_a_second = row.seconds > 0 ? (double)row.messages / row.seconds : 0;
 	row.error = c->error[0] != '\0' ? c->error : NULL;
 	report_row(c->report, &row);

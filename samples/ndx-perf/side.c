@@ -252,6 +252,15 @@ uint64_t side_received(const struct side *side)
 	return sum;
 }
 
+uint64_t side_measured(const struct side *side)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < side->test.threads; i++)
+		sum += atomic_load_explicit(&side->workers[i].measured, memory_order_relaxed);
+	return sum;
+}
+
 static uint64_t nanoseconds(const struct timeval *time)
 {
 	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;

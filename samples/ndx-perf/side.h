@@ -43,6 +43,7 @@ struct worker {
 	unsigned empty;                  /* polls without a result */
 	uint64_t quiet_since;            /* 0: not quiet */
 	_Atomic uint64_t sent, received; /* messages */
+	_Atomic uint64_t measured;       /* those of which `latency` has the time */
 	struct histogram *latency;       /* from the moment when a request was due */
 	struct histogram *service; /* from the moment when it was posted; NULL without a rate */
 	/* of a failure; written before `failed` */
@@ -109,6 +110,7 @@ const struct worker *side_failure(const struct side *side);
 /** Messages so far, of all threads. */
 uint64_t side_sent(const struct side *side);
 uint64_t side_received(const struct side *side);
+uint64_t side_measured(const struct side *side);
 
 /** Processor time of this process, in nanoseconds. */
 uint64_t side_cpu_ns(void);

@@ -321,6 +321,7 @@ static void note_answer(struct worker *worker, struct link *link, struct pace *p
 		return;
 	}
 	if (atomic_load_explicit(&worker->side->measuring, memory_order_relaxed)) {
+		count(&worker->measured);
 		histogram_add(worker->latency, now - moment->due);
 		if (worker->side->interval_ns > 0)
 			histogram_add(worker->service, now - moment->posted);
