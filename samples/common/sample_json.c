@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,6 +117,19 @@ void sample_json_error(const char *text)
 	if (told.error[0] == '\0')
 		snprintf(told.error, sizeof(told.error), "%s", text);
 	(void)pthread_mutex_unlock(&told.lock);
+}
+
+int sample_error(const char *program, const char *format, ...)
+{
+	char text[sizeof(told.error)];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fprintf(stderr, "%s: %s\n", program, text);
+	sample_json_error(text);
+	return SAMPLE_EXIT_FAILED;
 }
 
 void sample_json_add(const char *name, json_t *value)

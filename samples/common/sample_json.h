@@ -37,6 +37,13 @@ int sample_json_end(const char *program, FILE *out, json_t *object, int rc);
 /** Remember the first error text. Any thread may call this. */
 void sample_json_error(const char *text);
 
+/**
+ * Print "PROGRAM: " and the text to stderr, and remember the text as sample_json_error() does.
+ * Returns SAMPLE_EXIT_FAILED, so that a caller can `return sample_error(...)`.
+ */
+int sample_error(const char *program, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /** A JSON string, also of text that is not UTF-8; NULL gives null. */
 json_t *sample_json_text(const char *text);
 

@@ -7,6 +7,7 @@
 
 #include <ndx/helpers.h>
 
+#include "sample_json.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
@@ -28,7 +29,7 @@ static int choose_address(const char *who, struct ndx_adapter *adapter, const ch
 
 	if (wish != NULL) {
 		if (!sample_address_parse(wish, address, &why)) {
-			fprintf(stderr, "%s: %s: %s\n", who, wish, why);
+			(void)sample_error(who, "%s: %s", wish, why);
 			return SAMPLE_EXIT_USAGE;
 		}
 		if (!is_port_only(wish))

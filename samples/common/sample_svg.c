@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sample_json.h"
 #include "sample_options.h"
 
 /* Whether the file may be replaced: it is not there, no file, empty, or a picture. */
@@ -34,15 +35,14 @@ int sample_svg_open(const char *program, const char *path, FILE **out)
 		return SAMPLE_EXIT_OK;
 	if (!may_replace(path)) {
 		*out = NULL;
-		fprintf(stderr, "%s: %s is there, and is no SVG; remove it, or name another file\n",
-		        program, path);
-		return SAMPLE_EXIT_FAILED;
+		return sample_error(program,
+		                    "%s is there, and is no SVG; remove it, or name another file",
+		                    path);
 	}
 	*out = fopen(path, "we");
 	if (*out != NULL)
 		return SAMPLE_EXIT_OK;
-	fprintf(stderr, "%s: %s cannot be written: %s\n", program, path, strerror(errno));
-	return SAMPLE_EXIT_FAILED;
+	return sample_error(program, "%s cannot be written: %s", path, strerror(errno));
 }
 
 void sample_svg_begin(FILE *out, double width, double height, const char *family)
@@ -92,8 +92,8 @@ int sample_svg_close(const char *program, const char *path, FILE *out, int rc)
 	error = errno;
 	if (good)
 		return rc;
-	fprintf(stderr, "%s: %s cannot be written: %s\n", program,
-	        strcmp(path, "-") == 0 ? "stdout" : path,
-	        error != 0 ? strerror(error) : "a write failed");
+	(void)sample_error(program, "%s cannot be written: %s",
+	                   strcmp(path, "-") == 0 ? "stdout" : path,
+	                   error != 0 ? strerror(error) : "a write failed");
 	return rc != SAMPLE_EXIT_OK ? rc : SAMPLE_EXIT_FAILED;
 }

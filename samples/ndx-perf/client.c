@@ -569,7 +569,7 @@ static int run(const struct perf_options *options, json_t **rows)
 	int rc;
 
 	if (!sample_address_parse(options->server, &c.server, &why)) {
-		fprintf(stderr, WHO ": %s: %s\n", options->server, why);
+		(void)sample_error(WHO, "%s: %s", options->server, why);
 		return SAMPLE_EXIT_USAGE;
 	}
 	if (sample_address_port(&c.server) == 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report.h"
+#include "sample_json.h"
 #include "sample_options.h"
 #include "sample_plot.h"
 
@@ -38,10 +39,8 @@ int plot_write(const char *program, const char *path, const struct plot_point *p
 	struct sample_point *next = sorted;
 	int rc;
 
-	if (sorted == NULL) {
-		fprintf(stderr, "%s: no memory for the plot\n", program);
-		return SAMPLE_EXIT_FAILED;
-	}
+	if (sorted == NULL)
+		return sample_error(program, "no memory for the plot");
 	for (unsigned kind = 0; kind < PERF_KINDS; kind++) {
 		for (unsigned op = 0; op < PERF_OPS; op++)
 			next = make_line(points, count, (enum perf_kind)kind, op, next,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sample_json.h"
 #include "sample_options.h"
 
 #define WHO "ndx-perf client"
@@ -281,8 +282,7 @@ int report_end(struct report *report, json_t **object)
 	*object = NULL;
 	/* The head takes a reference to the rows. */
 	if (report->broken || json_object_set(report->head, "rows", report->rows) != 0) {
-		fprintf(stderr, WHO ": no memory for the rows\n");
-		rc = SAMPLE_EXIT_FAILED;
+		rc = sample_error(WHO, "no memory for the rows");
 	} else if (o->json != NULL) {
 		*object = json_incref(report->head);
 	}

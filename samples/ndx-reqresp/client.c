@@ -279,7 +279,7 @@ int client_run(const struct reqresp_options *options)
 	int rc;
 
 	if (!options->negotiated && !sample_address_parse_peer(options->address, &server, &why)) {
-		fprintf(stderr, WHO ": %s: %s\n", options->address, why);
+		(void)sample_error(WHO, "%s: %s", options->address, why);
 		return SAMPLE_EXIT_USAGE;
 	}
 	tally = calloc(1, sizeof(*tally));

@@ -116,6 +116,14 @@ json() {
 		fail "$name $*: not $filter, or .exit is not $status"
 }
 
+# not_so STATUS ARGUMENT...: a run that ends so; the JSON has the cause, which is on stderr, too
+not_so() {
+	wanted=$1
+	shift
+	json ".exit == $wanted and (.error | type == \"string\" and length > 0)" "$@" --json
+	said "$(jq -r .error <"$work/out.log")"
+}
+
 # fine ARGUMENT...: a run that ends well: also as JSON, into a file, and on a full disk
 fine() {
 	json '.program and .error == null and .exit == 0' "$@" --json
@@ -216,6 +224,14 @@ ndx-perf)
 	full 1 $short --csv
 	# shellcheck disable=SC2086
 	ends 1 $short --plot /dev/full
+	echo 'no picture' >"$work/notes"
+	# shellcheck disable=SC2086
+	not_so 1 $short --plot /dev/full
+	# shellcheck disable=SC2086
+	not_so 1 $short --plot "$work/nowhere/plot.svg"
+	# shellcheck disable=SC2086
+	not_so 1 $short --plot "$work/notes"
+	not_so 2 client nowhere:x --adapter "$uri"
 	# shellcheck disable=SC2086
 	ends 0 $short --cpus none
 	# shellcheck disable=SC2086
@@ -298,6 +314,8 @@ ndx-reqresp)
 	no_adapter server --adapter bogus
 	no_adapter client 127.0.0.1:1 --adapter bogus
 	no_adapter both --adapter bogus
+	not_so 2 client nowhere:x --adapter "$uri"
+	not_so 2 server nowhere:x --adapter "$uri"
 	fine both --adapter loop --requests 10
 	signals 'connected to' 0 0 'requests of 4096 bytes: [0-9]* verified, 0 wrong' both \
 		--adapter loop --requests 4G --quiet
