@@ -19,6 +19,7 @@
 #define WHO "ndx-perf server"
 #define SLICE_MS 100        /* how often the server looks whether to stop */
 #define STEP_MS 10000u      /* for each step of a client between its connect and its GO */
+#define ACCEPT_MS 3000u     /* after a GO, for accepts that are about to end */
 #define GOODBYE_MS 400u     /* for the goodbyes of a test, and of a client */
 #define SETTLE_MS 200u      /* for a goodbye that is on its way */
 #define KEEPALIVE_MS 10000u /* after which a silent client is dead */
@@ -169,13 +170,32 @@ static void prepare(struct server *s, const struct wire_frame *frame)
 		end_client(s, "the answer cannot be sent");
 }
 
-/* All queue pairs of the test are connected. */
+/* Wait until then, or for a stop, for the end of an accept; an end that is there counts always. */
+static bool is_accepted(struct link *link, uint64_t end_ns)
+{
+	enum ndx_status st = ndx_overlapped_wait(&link->accept, 0);
+
+	while (st == NDX_PENDING && !perf_stop) {
+		const uint64_t now = sample_now_ns();
+		const uint64_t left_ms = now < end_ns ? (end_ns - now) / 1000000 + 1 : 0;
+
+		if (left_ms == 0)
+			break;
+		st = ndx_overlapped_wait(&link->accept,
+		                         left_ms < SLICE_MS ? (uint32_t)left_ms : SLICE_MS);
+	}
+	return st == NDX_OK;
+}
+
+/* All queue pairs of the test are connected, or are within three seconds together. */
 static bool are_connected(struct server *s)
 {
+	const uint64_t end_ns = sample_now_ns() + ACCEPT_MS * UINT64_C(1000000);
+
 	for (uint32_t i = 0; i < s->side.test.qps; i++) {
 		struct link *link = &s->side.links[i];
 
-		if (link->connector == NULL || ndx_overlapped_wait(&link->accept, 1000) != NDX_OK)
+		if (link->connector == NULL || !is_accepted(link, end_ns))
 			return false;
 		link->connected = true;
 	}
