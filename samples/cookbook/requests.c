@@ -111,8 +111,12 @@ int main(int argc, char **argv)
 	 * memory of the overlapped objects goes. */
 	for (int i = 0; i < IN_FLIGHT; i++)
 		ndx_connector_close(requests[i].connector);
-	for (size_t left = IN_FLIGHT; left > 0;)
-		left -= ndx_port_get(port, done, left, WAIT_MS);
+	for (size_t left = IN_FLIGHT; left > 0;) {
+		const size_t got = ndx_port_get(port, done, left, WAIT_MS);
+
+		check(got > 0, "a closed request does not complete");
+		left -= got;
+	}
 	ndx_port_close(port);
 	pair_close(&pair);
 	return 0;
