@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <ndx/spi/system.h>
+
 enum { BASE = 2, FEW = 2, LATER_MS = 150 };
 
 /* A session with a raw server. The queue pairs of the session are the plugin's own. */
@@ -134,6 +136,24 @@ static void a_word_has_its_status(void **state)
 
 /* ---- the client waits for them ---- */
 
+/* The client waits a second. A step that comes later than this after the failure, because the
+ * machine has stopped the test, says nothing: it is repeated. */
+enum { IN_TIME_MS = 700, TRIES = 10 };
+
+static uint64_t refused_ns; /* not later than the failure */
+
+static bool is_in_time(void)
+{
+	return ndxp_now_ns() - refused_ns < IN_TIME_MS * UINT64_C(1000000);
+}
+
+static void still_waits(const struct ndx_overlapped *ov)
+{
+	(void)poll(NULL, 0, LATER_MS);
+	if (ndx_overlapped_status(ov) != NDX_PENDING)
+		assert_false(is_in_time());
+}
+
 /* The attempts of the client's queue pairs are refused: no such end listens. */
 static void is_refused(struct pair *b, uint32_t batch, struct ndx_overlapped *ov)
 {
@@ -144,22 +164,31 @@ static void is_refused(struct pair *b, uint32_t batch, struct ndx_overlapped *ov
 	more_list(&b->rig, list);
 	add_begins(b, list, ov);
 	b->p.batch = batch;
+	refused_ns = ndxp_now_ns();
 	raw_lanes(&b->p, BASE + FEW * (batch - 1), FEW, RAW_INFO_ALL);
-	(void)poll(NULL, 0, LATER_MS);
-	assert_int_equal(ndx_overlapped_status(ov), NDX_PENDING);
+	still_waits(ov);
 }
 
 static void a_word_that_comes_late_is_the_cause(void **state)
 {
 	struct ndx_overlapped ov;
+	bool in_time = false;
+	enum ndx_status st = NDX_PENDING;
 	struct pair b;
 
 	(void)state;
 	rig_uri = "loop";
 	meet(&b);
-	is_refused(&b, 1, &ov);
-	gives_up(&b, 1, NDX_LAYER_PROVIDER, NDX_E_ACCESS_VIOLATION);
-	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_ACCESS_VIOLATION);
+	for (uint32_t n = 1; n <= TRIES && !in_time; n++) {
+		is_refused(&b, n, &ov);
+		gives_up(&b, n, NDX_LAYER_PROVIDER, NDX_E_ACCESS_VIOLATION);
+		in_time = is_in_time();
+		st = ndx_overlapped_wait(&ov, WAIT_MS);
+		if (st == NDX_E_ACCESS_VIOLATION)
+			break;
+		raw_is_abandoned(&b.p, n, "the queue pair cannot be connected");
+	}
+	assert_int_equal(st, NDX_E_ACCESS_VIOLATION);
 	has_failed(&b, NDX_E_ACCESS_VIOLATION, NDX_LAYER_PROVIDER, true,
 	           "the peer gave up: what the server says");
 	assert_int_equal(ndx_session_get_state(b.rig.session), NDX_SESSION_CONNECTED);
@@ -170,7 +199,10 @@ static void a_word_that_comes_late_is_the_cause(void **state)
 
 static void without_a_word_the_own_cause_counts(void **state)
 {
+	enum ndx_status st = NDX_PENDING;
 	struct ndx_overlapped ov;
+	bool in_time = false;
+	uint32_t n;
 	struct pair b;
 
 	(void)state;
@@ -183,10 +215,16 @@ static void without_a_word_the_own_cause_counts(void **state)
 	raw_is_abandoned(&b.p, 1, "the queue pair cannot be connected");
 	assert_int_equal(ndx_session_get_state(b.rig.session), NDX_SESSION_CONNECTED);
 	/* a cancel does not wait */
-	is_refused(&b, 2, &ov);
-	ndx_session_cancel(b.rig.session);
-	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CANCELED);
-	raw_is_abandoned(&b.p, 2, "cancelled");
+	for (n = 2; n <= 1 + TRIES && !in_time; n++) {
+		is_refused(&b, n, &ov);
+		ndx_session_cancel(b.rig.session);
+		in_time = is_in_time();
+		st = ndx_overlapped_wait(&ov, WAIT_MS);
+		raw_is_abandoned(&b.p, n, st == NDX_E_CANCELED ? "cancelled" : "connected");
+		if (st == NDX_E_CANCELED)
+			break;
+	}
+	assert_int_equal(st, NDX_E_CANCELED);
 	more_down(&b.rig);
 	leave_raw(&b);
 	rig_uri = "direct";
@@ -194,15 +232,28 @@ static void without_a_word_the_own_cause_counts(void **state)
 
 static void a_transport_that_ends_late_is_the_cause(void **state)
 {
+	enum ndx_status st = NDX_PENDING;
 	struct ndx_overlapped ov;
+	bool in_time = false;
 	struct pair b;
 
 	(void)state;
 	rig_uri = "loop";
-	meet(&b);
-	is_refused(&b, 1, &ov);
-	raw_end(&b.p, true);
-	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CONNECTION_ABORTED);
+	for (int n = 0; n < TRIES && !in_time; n++) {
+		if (n > 0) {
+			(void)close(b.listener);
+			more_down(&b.rig);
+			rig_down(&b.rig);
+		}
+		meet(&b);
+		is_refused(&b, 1, &ov);
+		raw_end(&b.p, true);
+		in_time = is_in_time();
+		st = ndx_overlapped_wait(&ov, WAIT_MS);
+		if (st == NDX_E_CONNECTION_ABORTED)
+			break;
+	}
+	assert_int_equal(st, NDX_E_CONNECTION_ABORTED);
 	has_failed(&b, NDX_E_CONNECTION_ABORTED, NDX_LAYER_TRANSPORT, false, "transport");
 	assert_int_equal(ndx_session_get_state(b.rig.session), NDX_SESSION_FAILED);
 	(void)close(b.listener);
@@ -224,9 +275,34 @@ static void first_ones_are_refused(struct pair *b, struct ndx_overlapped *ov)
 	make_session(&b->rig);
 	memset(ov, 0, sizeof(*ov));
 	assert_int_equal(ndx_session_run_overlapped(b->rig.session, ov), NDX_PENDING);
+	refused_ns = ndxp_now_ns();
 	raw_accept_until(&b->p, b->listener, FRAME_ADDS, RAW_INFO_ALL);
-	(void)poll(NULL, 0, LATER_MS);
-	assert_int_equal(ndx_overlapped_status(ov), NDX_PENDING);
+	still_waits(ov);
+}
+
+/* They are refused, `what` happens, and the session ends so. */
+static void ends_with(struct pair *b, void (*what)(struct pair *b), enum ndx_status expected)
+{
+	enum ndx_status st = NDX_PENDING;
+	struct ndx_overlapped ov;
+	bool in_time = false;
+
+	for (int n = 0; n < TRIES && !in_time; n++) {
+		if (n > 0) {
+			if (b->p.fd >= 0)
+				raw_end(&b->p, false);
+			(void)close(b->listener);
+			rig_down(&b->rig);
+		}
+		first_ones_are_refused(b, &ov);
+		if (ndx_overlapped_status(&ov) == NDX_PENDING)
+			what(b);
+		in_time = is_in_time();
+		st = ndx_overlapped_wait(&ov, WAIT_MS);
+		if (st == expected)
+			break;
+	}
+	assert_int_equal(st, expected);
 }
 
 static void has_failed_whole(const struct pair *b, enum ndx_error_layer layer, bool remote,
@@ -242,7 +318,7 @@ static void has_failed_whole(const struct pair *b, enum ndx_error_layer layer, b
 		fail_msg("\"%s\" does not say \"%s\"", e.text, text);
 }
 
-static void the_first_stages_wait_for_a_word_too(void **state)
+static void says_an_error(struct pair *b)
 {
 	const struct frame_error w = {.layer = NDX_LAYER_PROVIDER,
 	                              .status = NDX_E_INSUFFICIENT_RESOURCES,
@@ -252,13 +328,27 @@ static void the_first_stages_wait_for_a_word_too(void **state)
 	                        .stage = NDX_STAGE_VALIDATE,
 	                        .payload = payload,
 	                        .length = frame_write_error(payload, &w)};
+
+	raw_say(&b->p, &f);
+}
+
+static void cuts(struct pair *b)
+{
+	raw_end(&b->p, true);
+}
+
+static void cancels(struct pair *b)
+{
+	ndx_session_cancel(b->rig.session);
+}
+
+static void the_first_stages_wait_for_a_word_too(void **state)
+{
 	struct ndx_overlapped ov;
 	struct pair b;
 
 	(void)state;
-	first_ones_are_refused(&b, &ov);
-	raw_say(&b.p, &f);
-	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_REMOTE_ERROR);
+	ends_with(&b, says_an_error, NDX_E_REMOTE_ERROR);
 	has_failed_whole(&b, NDX_LAYER_PROVIDER, true, "what the server says");
 	leave_raw(&b);
 	/* without a word the own cause counts, and the server hears of it */
@@ -268,16 +358,12 @@ static void the_first_stages_wait_for_a_word_too(void **state)
 	raw_await(&b.p, FRAME_ERROR, &(struct frame){0});
 	leave_raw(&b);
 	/* the end of the transport is a word */
-	first_ones_are_refused(&b, &ov);
-	raw_end(&b.p, true);
-	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CONNECTION_ABORTED);
+	ends_with(&b, cuts, NDX_E_CONNECTION_ABORTED);
 	has_failed_whole(&b, NDX_LAYER_TRANSPORT, false, "");
 	(void)close(b.listener);
 	rig_down(&b.rig);
 	/* a cancel does not wait */
-	first_ones_are_refused(&b, &ov);
-	ndx_session_cancel(b.rig.session);
-	assert_int_equal(ndx_overlapped_wait(&ov, WAIT_MS), NDX_E_CANCELED);
+	ends_with(&b, cancels, NDX_E_CANCELED);
 	leave_raw(&b);
 }
 
