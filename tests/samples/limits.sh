@@ -6,6 +6,10 @@
 set -u
 # shellcheck source=tests/samples/begin.sh
 . "$1/tests/samples/begin.sh"
+if ! command -v python3 >/dev/null; then
+	echo 'skip: python3 is missing'
+	exit 77
+fi
 export NDX_PLUGIN_PATH="$bin/../lib/ndx"
 socket=$work/control
 held=
@@ -112,11 +116,16 @@ import json, select, socket, sys
 host, port = sys.argv[1].rsplit(":", 1)
 count = int(sys.argv[2])
 held = [socket.create_connection((host, int(port))) for _ in range(count)]
-counters = {"accepted": 0}
-while counters["accepted"] < count:
+
+# A connection is accepted before it is refused: until then it is none of the sessions.
+while True:
     with socket.socket(socket.AF_UNIX) as control:
         control.connect(sys.argv[3])
-        counters = json.loads(control.makefile().read())["counters"]
+        snapshot = json.loads(control.makefile().read())
+    counters = snapshot["counters"]
+    ended = counters["refused"] + counters["without_hello"]
+    if counters["accepted"] == count == ended + snapshot["sessions"]["total"]:
+        break
 closed = []
 while len(closed) < counters["refused"]:
     closed = select.select(held, [], [])[0]
