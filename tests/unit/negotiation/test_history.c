@@ -270,7 +270,7 @@ static void the_end_of_the_session_is_in_it(void **state)
 	is_end_of_session(&r.theirs_latest, NDX_HISTORY_RECEIVED);
 	rig_down(&r);
 	/* the connection is over, the client stays, and the server ends the session */
-	stage_ms = 200;
+	stage_ms = 2000; /* also for what must succeed */
 	rig_run(&r);
 	stage_ms = 0;
 	disconnect_both(&r.a, &r.b);

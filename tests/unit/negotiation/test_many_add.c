@@ -399,7 +399,7 @@ static void a_stage_has_its_time(void **state)
 	struct rig r;
 
 	(void)state;
-	rig_stage_ms = 500;
+	rig_stage_ms = 2000; /* also for what must succeed */
 	for (int k = 0; k < 2; k++) {
 		rig_run(&r, 2);
 		add_until_it_stays(&r, stages[k], &ov);

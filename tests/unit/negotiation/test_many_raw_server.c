@@ -250,7 +250,7 @@ static void an_early_answer_is_not_the_end(void **state)
 	struct both b;
 
 	(void)state;
-	rig_stage_ms = 300;
+	rig_stage_ms = 2000; /* also for what must succeed */
 	begin_both(&b);
 	meet(&b, FRAME_ADDS);
 	adds(&b, &ov);
