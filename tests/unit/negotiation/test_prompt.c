@@ -144,6 +144,19 @@ static void run_one(const struct pair *p)
 	assert_int_equal(on_loops + on_pools, 8);
 }
 
+/* A call that takes 100 ms costs the privilege, also where the machine has stopped the thread.
+ * Whether no call took so long is known of a run that took less as a whole; it is tried so often.
+ */
+enum { TRIES = 10, TOO_LONG_MS = 100 };
+
+static bool run_took_long(const struct pair *p)
+{
+	const uint64_t began = ndxp_now_ns();
+
+	run_one(p);
+	return ndxp_now_ns() - began >= TOO_LONG_MS * UINT64_C(1000000);
+}
+
 static void only_prompt_plugins_run_on_the_sessions_thread(void **state)
 {
 	static const struct {
@@ -155,10 +168,14 @@ static void only_prompt_plugins_run_on_the_sessions_thread(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		pair_up(&p, cases[i].flags, NULL);
-		run_one(&p);
+		bool too_long = true;
+
+		for (int n = 0; n < TRIES && too_long; n++) {
+			pair_up(&p, cases[i].flags, NULL);
+			too_long = run_took_long(&p) && on_loops != cases[i].on_loops;
+			pair_down(&p);
+		}
 		assert_int_equal(on_loops, cases[i].on_loops);
-		pair_down(&p);
 	}
 }
 
@@ -214,16 +231,21 @@ static void the_programs_callbacks_do_not(void **state)
 {
 	const struct ndx_negotiation_server_events events = {
 		.open = on_open, .staged = on_staged, .closed = on_closed};
-	const uint64_t end = ndxp_deadline(10000);
+	bool too_long = true;
 	struct pair p;
 
 	(void)state;
-	pair_up(&p, NDX_PLUGIN_PROMPT, &events);
-	run_one(&p);
-	/* a server that is closed calls back for no stage any more */
-	while (__atomic_load_n(&callbacks, __ATOMIC_SEQ_CST) < 5 && ndxp_now_ns() < end)
-		(void)sched_yield();
-	pair_down(&p);
+	for (int n = 0; n < TRIES && too_long; n++) {
+		const uint64_t end = ndxp_deadline(10000);
+
+		__atomic_store_n(&callbacks, 0, __ATOMIC_SEQ_CST);
+		pair_up(&p, NDX_PLUGIN_PROMPT, &events);
+		too_long = run_took_long(&p) && on_pools != 2;
+		/* a server that is closed calls back for no stage any more */
+		while (__atomic_load_n(&callbacks, __ATOMIC_SEQ_CST) < 5 && ndxp_now_ns() < end)
+			(void)sched_yield();
+		pair_down(&p);
+	}
 	assert_int_equal(callbacks, 5);
 	assert_int_equal(callbacks_on_loops, 0);
 	/* the server's first call comes with `open` */
