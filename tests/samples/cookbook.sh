@@ -5,7 +5,6 @@
 set -u
 # shellcheck source=tests/samples/begin.sh
 . "$1/tests/samples/begin.sh"
-server_limit=60
 
 for file in "$src"/samples/cookbook/*.c; do
 	[ "$(wc -l <"$file")" -lt 150 ] || fail "$file has 150 lines or more"

@@ -9,6 +9,11 @@ set -u
 # shellcheck source=tests/samples/said.sh
 . "$src/tests/samples/said.sh"
 
+if ! command -v jq >/dev/null; then
+	echo 'skip: jq is missing'
+	exit 77
+fi
+
 echo '# URIs'
 while read -r wrong right; do
 	run 3 ndx-reqresp both --requests 1 --adapter "$wrong"
@@ -50,6 +55,8 @@ while read -r named; do
 		fail "$named: the state contradicts the hint"
 	run 0 ndx-info --brief "$named"
 done <"$work/named.log"
+# Which there are is a matter of the host.
+[ -s "$work/named.log" ] || echo '# not seen: no adapter here works by its URI only'
 
 echo '# one adapter chosen by itself: its file is loaded once'
 NDX_LOG=info timeout -k 5 60 "$bin/ndx-reqresp" both --requests 1 --quiet >"$work/out.log" \
@@ -68,7 +75,7 @@ esac
 server_stop
 
 echo '# ndx-perf: the same refusal, once'
-server_start "$work" "$bin/ndx-perf" server --adapter "$uri" || fail 'no server'
+server_start "$work" "$bin/ndx-perf" server --adapter "$uri" --listen 0 || fail 'no server'
 run 1 ndx-perf client "$server_address" --adapter "$uri" --qps 1000 --size 8,64 --op send \
 	--seconds 1
 [ "$(grep -c 'the server refuses the test' "$work/err.log")" -eq 1 ] || fail 'not once'
