@@ -39,14 +39,16 @@ if LD_SHOW_AUXV=1 "$work/suid/ndx-info" --version | grep -q AT_SECURE; then
 	exit 77
 fi
 
-# obeyed TEXT VARIABLE VALUE PROGRAM ARGUMENT...: with the variable the program says TEXT; the copy
-# with the bit does not
+# obeyed STATUS TEXT VARIABLE VALUE PROGRAM ARGUMENT...: with the variable the program says TEXT; the
+# copy with the bit does not, and ends with STATUS, as without the variable
 obeyed() {
-	text=$1 variable=$2 value=$3 name=$4
-	shift 4
+	wanted=$1 text=$2 variable=$3 value=$4 name=$5
+	shift 5
 	env "$variable=$value" timeout 60 "$work/plain/$name" "$@" >"$work/plain.log" 2>&1 </dev/null
 	grep -qF -e "$text" "$work/plain.log" || fail "$variable has no effect on an ordinary program"
 	env "$variable=$value" timeout 60 "$work/suid/$name" "$@" >"$work/suid.log" 2>&1 </dev/null
+	status=$?
+	[ $status -eq "$wanted" ] || fail "$variable: status $status of the set-user-id $name"
 	[ -s "$work/suid.log" ] || fail "the set-user-id $name says nothing"
 	if grep -qF -e "$text" "$work/suid.log"; then
 		fail "a set-user-id program obeys $variable"
@@ -54,16 +56,16 @@ obeyed() {
 	echo "# $variable"
 }
 
-obeyed 'ndx debug' NDX_LOG debug ndx-reqresp both --adapter loop --requests 1
-obeyed 'bogus' NDX_ADAPTER bogus ndx-reqresp both --requests 1
+obeyed 0 'ndx debug' NDX_LOG debug ndx-reqresp both --adapter loop --requests 1
+obeyed 0 'bogus' NDX_ADAPTER bogus ndx-reqresp both --requests 1
 echo 'this is no INI file' >"$work/bad.ini"
-obeyed 'bad.ini' NDX_CONFIG "$work/bad.ini" ndx-reqresp both --requests 1
+obeyed 0 'bad.ini' NDX_CONFIG "$work/bad.ini" ndx-reqresp both --requests 1
 cp "$bin/../lib/ndx/ndx-plugin-example.so" "$work/plugins/" || fail 'no plugin'
-obeyed "$work/plugins" NDX_PLUGIN_PATH "$work/plugins" ndx-negotiate plugins
+obeyed 0 "$work/plugins" NDX_PLUGIN_PATH "$work/plugins" ndx-negotiate plugins
 if [ -f "$bin/../lib/ndx/ndx-provider-ofi.so" ]; then
 	# What is loaded says that it is another one.
 	cp "$bin/../lib/ndx/ndx-provider-ofi.so" "$work/providers/ndx-provider-copy.so" || fail 'no copy'
-	obeyed 'holds provider "ofi", not "copy"' NDX_PROVIDER_PATH "$work/providers" ndx-reqresp both \
+	obeyed 3 'holds provider "ofi", not "copy"' NDX_PROVIDER_PATH "$work/providers" ndx-reqresp both \
 		--adapter copy --requests 1
 fi
 echo 'set-user-id: all well'
