@@ -48,24 +48,8 @@ static void number_batch(struct many *m, struct addition *a)
 	m->next_index += a->count;
 }
 
-/* Give the lanes their indices, and put them into the session's table. */
-static bool list_lanes(struct ndx_session *s, struct addition *a)
+static void init_lanes(struct addition *a)
 {
-	struct many *m = s->many;
-	struct lane **grown;
-
-	pthread_mutex_lock(&s->lock); /* programs look for queue pairs in the table */
-	grown = realloc(m->lanes, (m->count + (size_t)a->count) * sizeof(void *));
-	if (grown != NULL) {
-		memcpy(grown + m->count, a->lanes, a->count * sizeof(void *));
-		m->lanes = grown;
-		m->count += a->count;
-	}
-	pthread_mutex_unlock(&s->lock);
-	if (grown == NULL)
-		return false;
-	a->listed = true;
-	number_batch(m, a);
 	for (uint32_t i = 0; i < a->count; i++) {
 		struct dialogue *x = &a->lanes[i]->s.dialogue;
 
@@ -75,7 +59,27 @@ static bool list_lanes(struct ndx_session *s, struct addition *a)
 		x->view.first_queue_pair = a->first;
 		x->view.queue_pair_count = a->count;
 	}
-	return true;
+}
+
+/* Give the lanes their indices, and put them into the session's table. */
+static bool list_lanes(struct ndx_session *s, struct addition *a)
+{
+	struct many *m = s->many;
+	struct lane **grown;
+
+	/* Programs look for queue pairs in the table, by the indices of the lanes in it. */
+	pthread_mutex_lock(&s->lock);
+	grown = realloc(m->lanes, (m->count + (size_t)a->count) * sizeof(void *));
+	if (grown != NULL) {
+		number_batch(m, a);
+		init_lanes(a);
+		memcpy(grown + m->count, a->lanes, a->count * sizeof(void *));
+		m->lanes = grown;
+		m->count += a->count;
+	}
+	pthread_mutex_unlock(&s->lock);
+	a->listed = grown != NULL;
+	return a->listed;
 }
 
 void addition_open(struct ndx_session *s, struct addition *a)

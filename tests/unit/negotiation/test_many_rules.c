@@ -3,6 +3,7 @@
 #include "many_rig.h"
 
 #include <malloc.h>
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -48,6 +49,62 @@ static void there_is_a_time_for_it(void **state)
 	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 2, NULL),
 	                 NDX_E_NOT_SUPPORTED);
 	rig_down(&r);
+}
+
+/* ---- the table ---- */
+
+enum { SOME = 8, OTHERS = 1016 };
+
+struct asker {
+	pthread_t thread;
+	const struct ndx_session *session;
+	uint32_t index;
+	int ends;            /* atomic */
+	unsigned long times; /* how often it has asked */
+	enum ndx_status st;  /* of the first that fails */
+};
+
+static void *ask(void *arg)
+{
+	struct asker *a = arg;
+
+	while (__atomic_load_n(&a->ends, __ATOMIC_SEQ_CST) == 0 && a->st == NDX_OK) {
+		struct ndx_agreement agreed;
+
+		a->st = ndx_session_get_queue_pair_agreement(a->session, a->index, NULL, NULL,
+		                                             &agreed);
+		a->times++;
+	}
+	return NULL;
+}
+
+/* Its place is not its index, so that it is searched among all, also the new ones. */
+static void one_that_lives_is_found_while_others_are_added(void **state)
+{
+	static struct ndx_session_queue_pair list[OTHERS];
+	struct asker a = {.index = SOME - 1};
+	uint32_t first = 0;
+	struct rig r;
+
+	(void)state;
+	bare = true;
+	rig_most = SOME + OTHERS;
+	rig_run(&r, SOME);
+	assert_int_equal(ndx_session_remove_queue_pairs(r.session, 0, SOME / 2), NDX_OK);
+	a.session = r.session;
+	assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
+	for (int i = 0; i < 12; i++) {
+		assert_int_equal(ndx_session_add_queue_pairs(r.session, list, OTHERS, &first),
+		                 NDX_OK);
+		assert_int_equal(ndx_session_remove_queue_pairs(r.session, first, OTHERS), NDX_OK);
+	}
+	__atomic_store_n(&a.ends, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(pthread_join(a.thread, NULL), 0);
+	assert_int_equal(a.st, NDX_OK);
+	assert_true(a.times > 0);
+	rig_down(&r);
+	rig_most = 0;
+	bare = false;
 }
 
 /* ---- TLS ---- */
@@ -162,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(there_is_a_time_for_it),
+		cmocka_unit_test(one_that_lives_is_found_while_others_are_added),
 		cmocka_unit_test(a_mac_is_of_one_batch),
 		cmocka_unit_test(memory_does_not_grow),
 	};
