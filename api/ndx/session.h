@@ -331,15 +331,18 @@ enum ndx_status ndx_session_run_overlapped(struct ndx_session *session, struct n
  * @param[out] first  index of the first one, the others follow; may be NULL; untouched on failure
  *
  * @retval NDX_OK                       both ends have completed the stages
- * @retval NDX_E_INVALID_PARAMETER      NULL argument, or an entry lacks its connector or queue pair
+ * @retval NDX_E_INVALID_PARAMETER      NULL argument, @p count is 0 or more than
+ *                                      NDX_SESSION_QUEUE_PAIRS_MOST, or an entry lacks its
+ *                                      connector or queue pair
  * @retval NDX_E_NOT_SUPPORTED          the session began with one queue pair; or the version of the
  *                                      server, its program, or the plugin of one end
  *                                      (NDX_PLUGIN_ADDS) does not take queue pairs later
  * @retval NDX_E_INVALID_DEVICE_STATE   stage ready has not ended, stage done has begun, the session
  *                                      has failed, or another call on it is in progress
  * @retval NDX_E_DEVICE_BUSY            queue pairs are being added already
- * @retval NDX_E_INSUFFICIENT_RESOURCES more than NDX_SESSION_QUEUE_PAIRS_MOST, or the 65536 indices
- *                                      are used up
+ * @retval NDX_E_INSUFFICIENT_RESOURCES these and those that the session has are more than
+ *                                      NDX_SESSION_QUEUE_PAIRS_MOST, or the 65536 indices are used
+ *                                      up
  * @retval NDX_E_REMOTE_ERROR           the server refuses them, or failed
  * @retval NDX_E_IO_TIMEOUT             stage_timeout_ms have elapsed in one of the stages
  * @retval NDX_E_CANCELED               ndx_session_cancel() or ndx_session_close() was called. The
@@ -388,8 +391,9 @@ enum ndx_status ndx_session_add_queue_pairs_overlapped(struct ndx_session *sessi
  *
  * @retval NDX_OK                     they are no more of the session
  * @retval NDX_E_INVALID_PARAMETER    session is NULL, or the session does not have all of these
- * @retval NDX_E_NOT_SUPPORTED        the session began with one queue pair, or the server's version
- *                                    removes none
+ * @retval NDX_E_NOT_SUPPORTED        the session began with one queue pair; or the version of the
+ *                                    server, or the plugin of one end (NDX_PLUGIN_ADDS), removes
+ *                                    none
  * @retval NDX_E_INVALID_DEVICE_STATE stage ready has not ended, the session has failed, another
  *                                    call on it is in progress, or one of the connections still
  *                                    uses the transport for its goodbye

@@ -17,8 +17,6 @@ static enum ndx_status allow(struct ndx_session *s, uint32_t count, char *why, s
 		(void)snprintf(why, room, "the server's program takes no queue pair later");
 		return NDX_E_NOT_SUPPORTED;
 	}
-	if (!describe_adds(s->attr.variant, why, room))
-		return NDX_E_NOT_SUPPORTED;
 	/* `count` is 1024 at most */
 	if (s->many->count + count <= a->max_queue_pairs)
 		return NDX_OK;

@@ -275,6 +275,7 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 	                                       c->server->attr.max_rounds};
 	struct many *many = hello->queue_pairs > 1 ? many_alloc(hello->queue_pairs) : NULL;
 	struct dialogue *d = &c->session.dialogue;
+	char why[200];
 
 	if (hello->queue_pairs > 1 && many == NULL)
 		return client_fail(c, NDX_E_NO_MEMORY, "no memory for so many queue pairs");
@@ -285,7 +286,8 @@ static bool begin_session(struct client *c, struct ndx_variant *variant,
 	dialogue_limit(d, hello->max_message);
 	if (many != NULL) {
 		many_init(&c->session, many, &addition_server);
-		many->adds = replays; /* the same bit */
+		/* `replays` is the same bit; with a plugin that takes none, nothing is granted */
+		many->adds = replays && describe_adds(variant, why, sizeof(why));
 	}
 	c->talking = true;
 	session_set_state(&c->session, NDX_SESSION_EXCHANGING);

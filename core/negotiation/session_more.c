@@ -4,6 +4,21 @@
 #include <ndx/spi/system.h>
 #include "many_add.h"
 
+/* Whether both ends can add queue pairs, and remove them. */
+static enum ndx_status check_ends(const struct ndx_session *s, const char *call)
+{
+	char why[200];
+
+	if (!describe_adds(s->attr.variant, why, sizeof(why)))
+		return fail(NDX_E_NOT_SUPPORTED, 0, "%s: %s", call, why);
+	if (!s->many->adds)
+		return fail(NDX_E_NOT_SUPPORTED, 0,
+		            "%s: the server's version of NDX, or its plugin (NDX_PLUGIN_ADDS), "
+		            "neither adds nor removes queue pairs",
+		            call);
+	return NDX_OK;
+}
+
 /* ---- add ---- */
 
 static enum ndx_status check_add(struct ndx_session *s, const struct addition *a)
@@ -11,7 +26,7 @@ static enum ndx_status check_add(struct ndx_session *s, const struct addition *a
 	const struct many *m = s->many;
 	const enum ndx_session_state state = ndx_session_get_state(s);
 	const char *call = "ndx_session_add_queue_pairs";
-	char why[200];
+	enum ndx_status st;
 
 	if (session_failed_idle(s))
 		return NDX_OK;
@@ -21,12 +36,9 @@ static enum ndx_status check_add(struct ndx_session *s, const struct addition *a
 		            "%s: session %llu is %s; queue pairs are added between the stages "
 		            "ready and done",
 		            call, (unsigned long long)s->id, ndx_session_state_name(state));
-	if (!m->adds)
-		return fail(NDX_E_NOT_SUPPORTED, 0,
-		            "%s: the server's version of NDX adds no queue pairs to a session",
-		            call);
-	if (!describe_adds(s->attr.variant, why, sizeof(why)))
-		return fail(NDX_E_NOT_SUPPORTED, 0, "%s: %s", call, why);
+	st = check_ends(s, call);
+	if (st != NDX_OK)
+		return st;
 	if (a->count > FRAME_QUEUE_PAIRS_MAX - m->count)
 		return fail(NDX_E_INSUFFICIENT_RESOURCES, 0,
 		            "%s: the session has %u queue pairs, and 1024 is the most", call,
@@ -156,14 +168,19 @@ static enum ndx_status remove_now(struct removal *r, const char *call)
 	struct ndx_session *s = r->session;
 	struct ndx_loop *loop = s->driver.engine->loop;
 	const enum ndx_session_state state = ndx_session_get_state(s);
+	enum ndx_status st;
 
-	if (state != NDX_SESSION_CONNECTED || s->dialogue.finished < NDX_STAGE_READY ||
-	    !s->many->adds)
-		return fail(
-			s->many->adds ? NDX_E_INVALID_DEVICE_STATE : NDX_E_NOT_SUPPORTED, 0,
-			"%s: session %llu is %s, its stage ready has not ended, or the server's "
-			"version of NDX removes no queue pairs",
-			call, (unsigned long long)s->id, ndx_session_state_name(state));
+	if (state == NDX_SESSION_FAILED || session_failed_idle(s))
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "%s: session %llu has failed; ndx_session_get_error() says why", call,
+		            (unsigned long long)s->id);
+	if (state != NDX_SESSION_CONNECTED || s->dialogue.finished < NDX_STAGE_READY)
+		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
+		            "%s: session %llu is %s; queue pairs are removed after stage ready",
+		            call, (unsigned long long)s->id, ndx_session_state_name(state));
+	st = check_ends(s, call);
+	if (st != NDX_OK)
+		return st;
 	for (uint32_t i = 0; i < r->count; i++)
 		if (many_find(s->many, r->first + i) == NULL)
 			return fail(NDX_E_INVALID_PARAMETER, 0, "%s: there is no queue pair %u",

@@ -329,7 +329,7 @@ struct ndx_plugin_guests {
  * With NDX_PLUGIN_MANY: queue pairs may also be added to a session that has come to the end of
  * stage ready, and be removed from it. `begin`, and the functions of the stages info and ready, are
  * then called for these while the state of the earlier ones exists; `end` is called for a queue
- * pair when it is removed. Without this flag nothing is added.
+ * pair when it is removed. Without this flag, at either end, nothing is added or removed.
  */
 #define NDX_PLUGIN_ADDS 0x8u
 /**

@@ -16,6 +16,7 @@ uint32_t rig_stage_ms;
 uint32_t rig_most;
 bool bare;
 int lame = -1;
+int still = -1;
 uint32_t most_queue_pairs;
 uint64_t most_memory;
 uint64_t memory_each;
@@ -93,6 +94,14 @@ static const struct ndx_plugin plugin = {.abi = NDX_PLUGIN_ABI,
                                          .flags = NDX_PLUGIN_MANY | NDX_PLUGIN_ADDS,
                                          .list = variants,
                                          .count = 2};
+static const struct ndx_plugin still_plugin = {.abi = NDX_PLUGIN_ABI,
+                                               .size = sizeof(struct ndx_plugin),
+                                               .name = "same",
+                                               .version = "1",
+                                               .vendor = "test",
+                                               .flags = NDX_PLUGIN_MANY,
+                                               .list = variants,
+                                               .count = 2};
 
 static void open_end(struct ndx_adapter *adapter, struct end *e)
 {
@@ -194,7 +203,7 @@ static void serve(struct rig *r)
 
 	ndx_negotiation_server_attr_init(&attr);
 	attr.address = "127.0.0.1:0";
-	attr.variants = &r->variant;
+	attr.variants = &r->server_variant;
 	attr.variant_count = 1;
 	attr.events = (struct ndx_negotiation_server_events){
 		.open = on_open, .closed = on_closed, .arg = r};
@@ -265,11 +274,17 @@ void rig_up(struct rig *r, uint32_t count)
 		open_end(r->adapters[0], &r->a[i]);
 		open_end(r->adapters[1], &r->b[i]);
 	}
-	assert_int_equal(ndx_negotiation_create(&r->negotiation), NDX_OK);
-	assert_int_equal(ndx_negotiation_register(r->negotiation, &plugin), NDX_OK);
-	assert_int_equal(ndx_negotiation_get_variant(r->negotiation, "same", rig_variant, NULL, 0,
-	                                             &r->variant),
-	                 NDX_OK);
+	for (int i = 0; i < 2; i++) {
+		struct ndx_negotiation **n = &r->negotiations[i];
+
+		assert_int_equal(ndx_negotiation_create(n), NDX_OK);
+		assert_int_equal(ndx_negotiation_register(*n, i == still ? &still_plugin : &plugin),
+		                 NDX_OK);
+		assert_int_equal(
+			ndx_negotiation_get_variant(*n, "same", rig_variant, NULL, 0,
+		                                    i == 0 ? &r->variant : &r->server_variant),
+			NDX_OK);
+	}
 	serve(r);
 	make_session(r);
 }
@@ -323,7 +338,9 @@ void rig_down(struct rig *r)
 	ndx_session_close(r->session);
 	ndx_negotiation_server_close(r->server);
 	ndx_variant_close(r->variant);
-	assert_int_equal(ndx_negotiation_close(r->negotiation), NDX_OK);
+	ndx_variant_close(r->server_variant);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ndx_negotiation_close(r->negotiations[i]), NDX_OK);
 	for (uint32_t i = 0; i < r->count; i++) {
 		close_end(&r->a[i]);
 		close_end(&r->b[i]);

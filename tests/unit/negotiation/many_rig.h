@@ -29,6 +29,8 @@ extern rig_deed_fn *_Atomic rig_deed; /* atomic: the plugin may run when a test 
 extern bool bare;                     /* the server's program gives no queue pairs */
 /* It gives this one a connector alone, and the one behind it a queue pair alone; -1: none. */
 extern int lame;
+/* The plugin of the next rig that adds none: 0 the client's, 1 the server's; -1: neither. */
+extern int still;
 /* Of the next server, for one principal; 0: the defaults. Each queue pair has the memory. */
 extern uint32_t most_queue_pairs;
 extern uint64_t most_memory;
@@ -47,8 +49,9 @@ struct rig {
 	struct end a[MOST];
 	struct end b[MOST];
 	uint32_t count;
-	struct ndx_negotiation *negotiation;
+	struct ndx_negotiation *negotiations[2]; /* of the client, and of the server */
 	struct ndx_variant *variant;
+	struct ndx_variant *server_variant;
 	struct ndx_negotiation_server *server;
 	struct ndx_session *session;
 	char address[32];

@@ -449,6 +449,9 @@ static void a_cut_transport_ends_the_session(void **state)
 			indicated(&r.b[i], NDX_DISCONNECT_ABORTED);
 		}
 		assert_int_equal(more_add(&r, NULL), NDX_E_INVALID_DEVICE_STATE);
+		assert_int_equal(ndx_session_remove_queue_pairs(r.session, 0, 1),
+		                 NDX_E_INVALID_DEVICE_STATE);
+		says("has failed; ndx_session_get_error() says why");
 		more_down(&r);
 		rig_down(&r);
 	}

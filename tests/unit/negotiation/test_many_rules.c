@@ -26,6 +26,7 @@ static void there_is_a_time_for_it(void **state)
 	                 NDX_E_INVALID_DEVICE_STATE);
 	assert_int_equal(ndx_session_remove_queue_pairs(r.session, 0, 1),
 	                 NDX_E_INVALID_DEVICE_STATE);
+	says("queue pairs are removed after stage ready");
 	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_VALIDATE), NDX_OK);
 	assert_int_equal(ndx_session_execute(r.session, NDX_STAGE_READY), NDX_OK);
 	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 0, NULL),
@@ -49,6 +50,56 @@ static void there_is_a_time_for_it(void **state)
 	assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 2, NULL),
 	                 NDX_E_NOT_SUPPORTED);
 	rig_down(&r);
+}
+
+/* A plugin at one of the ends does not know of queue pairs that come and go. */
+static void without_the_flag_of_both_plugins_nothing_changes(void **state)
+{
+	struct ndx_session_queue_pair list[2] = {{.connector = NULL}};
+	struct rig r;
+
+	(void)state;
+	for (still = 0; still < 2; still++) {
+		const char *const text = still == 0 ? "plugin \"same\", variant \"as-it-is\", takes"
+		                                    : "the server's version of NDX, or its plugin";
+
+		rig_run(&r, 2);
+		disconnect_both(&r.a[1], &r.b[1]);
+		assert_int_equal(ndx_session_add_queue_pairs(r.session, list, 2, NULL),
+		                 NDX_E_NOT_SUPPORTED);
+		says(text);
+		assert_int_equal(ndx_session_remove_queue_pairs(r.session, 1, 1),
+		                 NDX_E_NOT_SUPPORTED);
+		says(text);
+		assert_int_equal(ndx_session_get_state(r.session), NDX_SESSION_CONNECTED);
+		assert_int_equal(ndx_session_get_queue_pair_count(r.session), 2);
+		all_last(r.a, 1);
+		all_last(r.b, 1);
+		rig_down(&r);
+		assert_int_equal(r.asked, 0);
+		assert_int_equal(r.removed, 0);
+	}
+	still = -1;
+}
+
+static void together_they_are_1024_at_most(void **state)
+{
+	static struct ndx_session_queue_pair list[NDX_SESSION_QUEUE_PAIRS_MOST + 1];
+	struct rig r;
+
+	(void)state;
+	bare = true;
+	rig_run(&r, 2);
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, list,
+	                                             NDX_SESSION_QUEUE_PAIRS_MOST + 1, NULL),
+	                 NDX_E_INVALID_PARAMETER);
+	assert_int_equal(ndx_session_add_queue_pairs(r.session, list,
+	                                             NDX_SESSION_QUEUE_PAIRS_MOST - 1, NULL),
+	                 NDX_E_INSUFFICIENT_RESOURCES);
+	says("the session has 2 queue pairs, and 1024 is the most");
+	assert_int_equal(r.asked, 0);
+	rig_down(&r);
+	bare = false;
 }
 
 /* ---- the table ---- */
@@ -219,6 +270,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(there_is_a_time_for_it),
+		cmocka_unit_test(without_the_flag_of_both_plugins_nothing_changes),
+		cmocka_unit_test(together_they_are_1024_at_most),
 		cmocka_unit_test(one_that_lives_is_found_while_others_are_added),
 		cmocka_unit_test(a_mac_is_of_one_batch),
 		cmocka_unit_test(memory_does_not_grow),
