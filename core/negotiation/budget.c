@@ -148,12 +148,9 @@ void budget_heard(struct ndx_negotiation_server *server, struct budget_share *sh
 
 /* ---- principals ---- */
 
-/* Lock held: refuse the client. */
-static bool refuse(struct client *c, const char *what, uint64_t most, const char *limit,
-                   char why[BUDGET_TEXT])
+static bool exceeds(const struct client *c, const char *what, uint64_t most, const char *limit,
+                    char why[BUDGET_TEXT])
 {
-	c->server->stats.refused++;
-	c->server->stats.refused_principals++;
 	(void)snprintf(why, BUDGET_TEXT, "\"%.80s\" would have more than %llu %s, the limit (%s)",
 	               c->identity.name, (unsigned long long)most, what, limit);
 	return false;
@@ -176,7 +173,9 @@ bool budget_session(struct client *c, char why[BUDGET_TEXT])
 		(void)snprintf(why, BUDGET_TEXT, "no memory for a session");
 		fits = false;
 	} else if (most > 0 && e->sessions >= most) {
-		fits = refuse(c, "sessions", most, "max_sessions_per_principal", why);
+		fits = exceeds(c, "sessions", most, "max_sessions_per_principal", why);
+		server->stats.refused++;
+		server->stats.refused_principals++;
 	} else {
 		e->sessions++;
 		c->share.principal = e;
@@ -198,9 +197,9 @@ bool budget_resources(struct client *c, uint32_t queue_pairs, uint64_t memory,
 		return true;
 	pthread_mutex_lock(&server->lock);
 	if (most_pairs > 0 && queue_pairs > most_pairs - e->queue_pairs)
-		fits = refuse(c, "queue pairs", most_pairs, "max_queue_pairs_per_principal", why);
+		fits = exceeds(c, "queue pairs", most_pairs, "max_queue_pairs_per_principal", why);
 	else if (most_memory > 0 && memory > most_memory - e->memory)
-		fits = refuse(c, "bytes of memory", most_memory, "max_memory_per_principal", why);
+		fits = exceeds(c, "bytes of memory", most_memory, "max_memory_per_principal", why);
 	if (fits) {
 		/* without limit the sum may be beyond what a number holds */
 		memory = memory < UINT64_MAX - e->memory ? memory : UINT64_MAX - e->memory;

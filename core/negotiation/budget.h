@@ -53,7 +53,8 @@ bool budget_wait(struct ndx_negotiation_server *server, const struct sockaddr_st
 void budget_heard(struct ndx_negotiation_server *server, struct budget_share *share);
 /* A session of the client's principal begins. */
 bool budget_session(struct client *c, char why[BUDGET_TEXT]);
-/* On the pool: the session gets queue pairs and memory. */
+/* On the pool: the session gets queue pairs and memory. The caller counts a session that is
+ * refused. */
 bool budget_resources(struct client *c, uint32_t queue_pairs, uint64_t memory,
                       char why[BUDGET_TEXT]);
 /* The session gives some of that back. Any thread. */

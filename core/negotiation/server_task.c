@@ -8,6 +8,15 @@
 #include "many_add.h"
 #include "server.h"
 
+static void fail_over_budget(struct client *c, const char *text)
+{
+	server_count(c->server, &c->server->stats.refused);
+	server_count(c->server, &c->server->stats.refused_principals);
+	c->over_budget = true;
+	dialogue_fail(&c->session.dialogue, NDX_LAYER_FRAMEWORK, NDX_E_INSUFFICIENT_RESOURCES, true,
+	              text);
+}
+
 /* The consumer provides the queue pair, and the provider describes it. */
 static void open_session(struct client *c)
 {
@@ -35,8 +44,7 @@ static void open_session(struct client *c)
 		return;
 	}
 	if (!budget_resources(c, r.qp != NULL ? 1 : 0, r.memory.length, text)) {
-		c->over_budget = true;
-		dialogue_fail(d, NDX_LAYER_FRAMEWORK, NDX_E_INSUFFICIENT_RESOURCES, true, text);
+		fail_over_budget(c, text);
 		return;
 	}
 	attr->connector = r.connector;
@@ -117,9 +125,7 @@ static bool open_many(struct client *c)
 		return false;
 	}
 	if (!budget_resources(c, g.queue_pairs, g.memory, text)) {
-		c->over_budget = true;
-		dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_INSUFFICIENT_RESOURCES, true,
-		              text);
+		fail_over_budget(c, text);
 		return false;
 	}
 	for (uint32_t i = 0; i < s->many->count; i++)

@@ -185,6 +185,7 @@ static void another_queue_pair_is_refused(struct rig *r)
 
 static void is_over_budget(struct rig *r, const char *text)
 {
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
 	struct ndx_session_error e = {.size = sizeof(e)};
 
 	rig_up(r, MOST);
@@ -192,6 +193,9 @@ static void is_over_budget(struct rig *r, const char *text)
 	assert_int_equal(ndx_session_get_error(r->session, &e), NDX_OK);
 	if (strstr(e.text, text) == NULL)
 		fail_msg("%s", e.text);
+	assert_int_equal(ndx_negotiation_server_get_stats(r->server, &stats), NDX_OK);
+	assert_int_equal(stats.refused, 1);
+	assert_int_equal(stats.refused_principals, 1);
 	rig_down(r);
 }
 

@@ -179,6 +179,7 @@ static void a_mac_is_of_one_batch(void **state)
 	static const char key[] = "many:00112233445566778899aabbccddeeff\n";
 	char file[] = "/tmp/ndx-many-XXXXXX";
 	const int fd = mkstemp(file);
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
 	struct ndx_session_error e = {.size = sizeof(e)};
 	struct ndx_tls_attr tls;
 	enum ndx_status st;
@@ -201,6 +202,10 @@ static void a_mac_is_of_one_batch(void **state)
 	assert_int_equal(st, NDX_E_REMOTE_ERROR);
 	assert_non_null(strstr(ndx_last_error(), "more than 6 queue pairs"));
 	is_told(&r.not_added, 1);
+	/* these count sessions */
+	assert_int_equal(ndx_negotiation_server_get_stats(r.server, &stats), NDX_OK);
+	assert_int_equal(stats.refused, 0);
+	assert_int_equal(stats.refused_principals, 0);
 	more_down(&r);
 	assert_int_equal(ndx_session_remove_queue_pairs(r.session, 2, 4), NDX_OK);
 	is_told(&r.removed, 4);
