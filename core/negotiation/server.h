@@ -154,6 +154,17 @@ void client_accept(struct ndx_negotiation_server *server, int fd,
 /* On the pool, for the driver. */
 void client_work(struct ndx_session *s);
 bool client_is_prompt(struct ndx_session *s);
+/* What a program has given for several queue pairs, all together. */
+struct given {
+	uint32_t queue_pairs;
+	uint64_t memory;
+};
+struct lane;
+/* Take `count` entries, and add them up. Each has to have both objects, or none; else `why` says
+ * which has not. */
+enum ndx_status client_take_list(struct lane *const *lanes, uint32_t count,
+                                 const struct ndx_session_queue_pair *list, struct given *g,
+                                 char why[BUDGET_TEXT]);
 /* Loop thread: give the client to the pool, for its end, if that may block. */
 void client_close_task(struct client *c);
 

@@ -50,48 +50,45 @@ static bool may_log(struct ndx_session *s)
 
 /* ---- on the pool ---- */
 
-/* Take what the program has given. */
-static bool take_list(struct addition *a, const struct ndx_session_queue_pair *list,
-                      uint32_t *queue_pairs, uint64_t *memory)
+/* Ask the program; else `why` says what it refuses, or what is wrong. */
+static enum ndx_status ask(struct ndx_session *s, struct addition *a, struct given *g,
+                           char why[BUDGET_TEXT])
 {
-	bool whole = true;
+	const struct ndx_negotiation_server_attr *attr = &client_of(s)->server->attr;
+	struct ndx_session_queue_pair *list = calloc(a->count, sizeof(*list));
+	enum ndx_status st;
 
-	for (uint32_t i = 0; i < a->count; i++) {
-		const uint64_t length = list[i].memory.length;
-
-		lane_set(a->lanes[i], &list[i]);
-		whole = whole && (list[i].connector == NULL) == (list[i].qp == NULL);
-		*queue_pairs += list[i].qp != NULL;
-		*memory += length < UINT64_MAX - *memory ? length : UINT64_MAX - *memory;
+	if (list == NULL) {
+		(void)snprintf(why, BUDGET_TEXT, "the server has no memory for %u more queue pairs",
+		               a->count);
+		return NDX_E_NO_MEMORY;
 	}
-	return whole;
+	st = attr->add_many(attr->events.arg, s, a->first, a->count, list);
+	a->opened = st == NDX_OK;
+	if (st != NDX_OK)
+		(void)snprintf(why, BUDGET_TEXT,
+		               "the server's program refuses %u more queue pairs: %s", a->count,
+		               ndx_status_name(st));
+	else
+		st = client_take_list(a->lanes, a->count, list, g, why);
+	free(list);
+	return st;
 }
 
 static void open(struct ndx_session *s, struct addition *a)
 {
 	struct client *c = client_of(s);
-	const struct ndx_negotiation_server_attr *attr = &c->server->attr;
-	struct ndx_session_queue_pair *list = calloc(a->count, sizeof(*list));
-	enum ndx_status st = NDX_E_NO_MEMORY;
-	uint32_t queue_pairs = 0;
-	uint64_t memory = 0;
+	struct given g = {.queue_pairs = 0};
 	char text[BUDGET_TEXT];
+	enum ndx_status st;
 
 	a->near = c->near;
-	if (list != NULL)
-		st = attr->add_many(attr->events.arg, s, a->first, a->count, list);
-	a->opened = st == NDX_OK;
-	if (a->opened && !take_list(a, list, &queue_pairs, &memory))
-		st = NDX_E_INVALID_PARAMETER;
-	free(list);
+	st = ask(s, a, &g, text);
 	if (st != NDX_OK) {
-		(void)snprintf(text, sizeof(text),
-		               "the server's program refuses %u more queue pairs: %s", a->count,
-		               ndx_status_name(st));
 		addition_fault(a, NDX_LAYER_FRAMEWORK, st, text);
 		return;
 	}
-	if (!budget_resources(c, queue_pairs, memory, text)) {
+	if (!budget_resources(c, g.queue_pairs, g.memory, text)) {
 		addition_fault(a, NDX_LAYER_FRAMEWORK, NDX_E_INSUFFICIENT_RESOURCES, text);
 		return;
 	}

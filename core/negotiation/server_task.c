@@ -57,29 +57,23 @@ static void open_session(struct client *c)
 		dialogue_fail(d, NDX_LAYER_PROVIDER, st, true, ndx_last_error());
 }
 
-/* What the consumer has given for several queue pairs, all together. */
-struct given {
-	uint32_t queue_pairs;
-	uint64_t memory;
-};
-
-/* Each has to have both objects, or none; else `why` says which has not. */
-static enum ndx_status take_list(struct many *m, const struct ndx_session_queue_pair *list,
-                                 struct given *g, char why[BUDGET_TEXT])
+enum ndx_status client_take_list(struct lane *const *lanes, uint32_t count,
+                                 const struct ndx_session_queue_pair *list, struct given *g,
+                                 char why[BUDGET_TEXT])
 {
 	enum ndx_status st = NDX_OK;
 
-	for (uint32_t i = 0; i < m->count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		const uint64_t length = list[i].memory.length;
 
-		lane_set(m->lanes[i], &list[i]);
+		lane_set(lanes[i], &list[i]);
 		g->queue_pairs += list[i].qp != NULL;
 		g->memory += length < UINT64_MAX - g->memory ? length : UINT64_MAX - g->memory;
 		if (st != NDX_OK || (list[i].connector == NULL) == (list[i].qp == NULL))
 			continue;
 		st = NDX_E_INVALID_PARAMETER;
-		(void)snprintf(why, BUDGET_TEXT,
-		               "the server's program gave queue pair %u of %u no %s", i, m->count,
+		(void)snprintf(why, BUDGET_TEXT, "the server's program gave queue pair %u no %s",
+		               lane_index(lanes[i]),
 		               list[i].qp == NULL ? "queue pair beside its connector"
 		                                  : "connector beside its queue pair");
 	}
@@ -106,7 +100,7 @@ static enum ndx_status ask_for_many(struct client *c, struct ndx_session_resourc
 		(void)snprintf(why, BUDGET_TEXT, "the server's program refuses %u queue pairs: %s",
 		               m->count, ndx_status_name(st));
 	else
-		st = take_list(m, list, g, why);
+		st = client_take_list(m->lanes, m->count, list, g, why);
 	free(list);
 	return st;
 }

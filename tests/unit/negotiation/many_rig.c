@@ -162,6 +162,8 @@ static enum ndx_status on_add_many(void *arg, struct ndx_session *session, uint3
 		list[i].connector = r->more_b[i].connector;
 		list[i].qp = r->more_b[i].qp;
 		list[i].memory.length = memory_each;
+		if (lame >= 0 && i == (uint32_t)lame)
+			list[i].qp = NULL;
 	}
 	return r->refuses;
 }

@@ -75,11 +75,40 @@ static void an_entry_with_one_of_two_objects_is_named(void **state)
 	lame = 5;
 	rig_up(&r, MOST);
 	fails_with(&r, NDX_E_REMOTE_ERROR,
-	           "the server's program gave queue pair 5 of 16 no queue pair beside its "
+	           "the server's program gave queue pair 5 no queue pair beside its "
 	           "connector");
 	rig_down(&r);
 	assert_int_equal(r.closed, 1);
 	lame = -1;
+}
+
+/* The same of queue pairs that are added, and the memory to ask for them. */
+static void and_so_is_one_that_is_added(void **state)
+{
+	struct ndx_session_error e = {.size = sizeof(e)};
+	struct rig r;
+
+	(void)state;
+	rig_run(&r, 2);
+	more_up(&r, 5);
+	lame = 3;
+	assert_int_equal(more_add(&r, NULL), NDX_E_REMOTE_ERROR);
+	says("the server's program gave queue pair 5 no queue pair beside its connector");
+	is_told(&r.not_added, 1);
+	assert_int_equal(r.outcome, NDX_E_INVALID_PARAMETER);
+	lame = -1;
+	more_down(&r);
+	more_up(&r, 5);
+	__atomic_store_n(&refused, sizeof(struct ndx_session_queue_pair), __ATOMIC_SEQ_CST);
+	assert_int_equal(more_add(&r, NULL), NDX_E_REMOTE_ERROR);
+	assert_int_equal(__atomic_load_n(&refused, __ATOMIC_SEQ_CST), 0);
+	says("the server has no memory for 5 more queue pairs");
+	assert_int_equal(ndx_session_get_add_error(r.session, &e), NDX_OK);
+	assert_true(e.remote);
+	assert_int_equal(r.asked, 1); /* not for the second batch */
+	assert_int_equal(r.not_added, 1);
+	another_batch_is_added(&r, 5);
+	rig_down(&r);
 }
 
 /* One end of the session has no memory for queue pairs that are added: the client finds that before
@@ -120,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lack_of_memory_is_told_with_the_number),
 		cmocka_unit_test(an_entry_with_one_of_two_objects_is_named),
+		cmocka_unit_test(and_so_is_one_that_is_added),
 		cmocka_unit_test(and_of_those_that_are_added_later),
 	};
 
