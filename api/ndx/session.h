@@ -397,6 +397,8 @@ enum ndx_status ndx_session_add_queue_pairs_overlapped(struct ndx_session *sessi
  * @retval NDX_E_INVALID_DEVICE_STATE stage ready has not ended, the session has failed, another
  *                                    call on it is in progress, or one of the connections still
  *                                    uses the transport for its goodbye
+ * @retval NDX_E_REMOTE_ERROR         the server does not read, and too much waits for it; nothing
+ *                                    has changed
  * @retval NDX_E_NO_MEMORY            out of memory
  * @retval NDX_E_WOULD_BLOCK          called in a callback; nothing has changed
  *

@@ -129,8 +129,12 @@ bool many_has_place(const struct ndx_session *s, const struct frame *f, const ch
 bool many_take(struct ndx_session *s, const struct frame *f, const char **why);
 /* Nothing is to be read now: too many frames wait, or a stage has to end first. */
 bool many_is_full(struct ndx_session *s);
-/* Queue a frame of the whole session behind those of the lanes. False: no memory. */
-bool many_queue(struct ndx_session *s, const struct frame *f);
+/* Queue a frame of the whole session behind those of the lanes. NDX_E_NO_MEMORY; or
+ * NDX_E_REMOTE_ERROR if too much waits because the peer does not read, see many_unread. */
+enum ndx_status many_queue(struct ndx_session *s, const struct frame *f);
+extern const char many_unread[];
+/* The same; else the session fails, with that text if there is no memory. */
+void many_say(struct ndx_session *s, const struct frame *f, const char *no_memory);
 /* Send what is queued. False: not all has been taken. */
 bool many_flush(struct ndx_session *s);
 /* The lane's channel; as the functions of the driver. */

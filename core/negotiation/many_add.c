@@ -185,9 +185,7 @@ void addition_tell(struct ndx_session *s, const struct addition *a)
 
 	(void)snprintf(w.error.text, sizeof(w.error.text), "%.200s", a->error.text);
 	f.length = frame_write_abandon(payload, &w);
-	if (!many_queue(s, &f))
-		dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_NO_MEMORY, true,
-		              "no memory to tell the peer that it is not to add queue pairs");
+	many_say(s, &f, "no memory to tell the peer that it is not to add queue pairs");
 }
 
 /* `error` is set: give up what is in progress. */
@@ -392,9 +390,7 @@ static void commit(struct ndx_session *s)
 
 	keep_lanes(s);
 	enter(a, ADDITION_REPORT);
-	if (!many_queue(s, &f))
-		dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_NO_MEMORY, true,
-		              "no memory to tell the client that its queue pairs are connected");
+	many_say(s, &f, "no memory to tell the client that its queue pairs are connected");
 }
 
 static bool step_stage(struct ndx_session *s)

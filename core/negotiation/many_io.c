@@ -15,6 +15,8 @@
 #define OUT_WHOLE ((size_t)4 << 20)  /* then a frame of the whole session is one too many */
 #define OUT_KEPT ((size_t)64 << 10)  /* of an empty queue */
 
+const char many_unread[] = "the peer does not read: more than 4 MiB wait for it";
+
 static struct lane *lane_of(const struct ndx_session *s)
 {
 	return s->driver.lane;
@@ -232,24 +234,34 @@ enum driver_io lane_send(struct ndx_session *s, const uint8_t *bytes, size_t len
 	return IO_DONE;
 }
 
-bool many_queue(struct ndx_session *s, const struct frame *f)
+enum ndx_status many_queue(struct ndx_session *s, const struct frame *f)
 {
 	const struct ndx_history_entry entry = {
 		.kind = NDX_HISTORY_SENT, .stage = f->stage, .bytes = f->length};
 	struct many *m = s->many;
 
 	if (s->driver.fd < 0)
-		return true; /* the reader finds out */
+		return NDX_OK; /* the reader finds out */
 	/* a peer that does not read its answers could ask again and again */
-	if (m->out_length - m->out_sent > OUT_WHOLE ||
-	    !make_room(m, FRAME_HEADER + (size_t)f->length))
-		return false;
+	if (m->out_length - m->out_sent > OUT_WHOLE)
+		return NDX_E_REMOTE_ERROR;
+	if (!make_room(m, FRAME_HEADER + (size_t)f->length))
+		return NDX_E_NO_MEMORY;
 	frame_write_header(m->out + m->out_length, f);
 	memcpy(m->out + m->out_length + FRAME_HEADER, f->payload, f->length);
 	m->out_length += FRAME_HEADER + (size_t)f->length;
 	history_add(&s->history, &entry, ndxp_now_ns(), frame_type_name(f->type));
 	driver_go_soon(s);
-	return true;
+	return NDX_OK;
+}
+
+void many_say(struct ndx_session *s, const struct frame *f, const char *no_memory)
+{
+	const enum ndx_status st = many_queue(s, f);
+
+	if (st != NDX_OK)
+		dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, st, true,
+		              st == NDX_E_NO_MEMORY ? no_memory : many_unread);
 }
 
 static void drop_out(struct many *m)

@@ -17,9 +17,7 @@ void addition_begin(struct ndx_session *s, struct addition *a)
 		return;
 	add = (struct frame_add){a->number, a->first, a->count};
 	f.length = frame_write_add(payload, &add);
-	if (!many_queue(s, &f))
-		dialogue_fail(&s->dialogue, NDX_LAYER_FRAMEWORK, NDX_E_NO_MEMORY, true,
-		              "no memory to ask for more queue pairs");
+	many_say(s, &f, "no memory to ask for more queue pairs");
 }
 
 /* The peer breaks the protocol. The frame is consumed.

@@ -121,8 +121,8 @@ struct removal {
 	struct ndx_session *session;
 	uint32_t first;
 	uint32_t count;
-	bool connected; /* the first one still is */
-	const char *why;
+	bool connected;     /* the first one still is */
+	enum ndx_status st; /* of the word to the server */
 };
 
 /* Whether the transport still carries the goodbyes of the queue pair's connection. */
@@ -151,10 +151,9 @@ static void on_remove(void *arg)
 			return;
 		}
 	}
-	if (!many_queue(s, &f))
-		r->why = "out of memory";
-	else
-		r->why = many_remove(s, r->first, r->count);
+	r->st = many_queue(s, &f);
+	if (r->st == NDX_OK)
+		(void)many_remove(s, r->first, r->count); /* it has them */
 }
 
 static void on_removed(void *arg)
@@ -189,8 +188,9 @@ static enum ndx_status remove_now(struct removal *r, const char *call)
 	if (r->connected)
 		return fail(NDX_E_INVALID_DEVICE_STATE, 0,
 		            "%s: queue pair %u is connected; disconnect it first", call, r->first);
-	if (r->why != NULL)
-		return fail(NDX_E_NO_MEMORY, 0, "%s: %s", call, r->why);
+	if (r->st != NDX_OK)
+		return fail(r->st, 0, "%s: %s", call,
+		            r->st == NDX_E_NO_MEMORY ? "out of memory" : many_unread);
 	addition_work(s);
 	ndxp_loop_call(loop, on_removed, s);
 	return NDX_OK;

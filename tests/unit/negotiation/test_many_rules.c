@@ -102,6 +102,43 @@ static void together_they_are_1024_at_most(void **state)
 	bare = false;
 }
 
+struct said {
+	struct ndx_session *session;
+	enum ndx_status st;
+	struct ndx_session_error error; /* of the session, then */
+};
+
+/* On the loop thread: as if that much waited for the peer. */
+static void say_behind_much(void *arg)
+{
+	const struct frame f = {.type = FRAME_REMOVE};
+	struct said *said = arg;
+	struct ndx_session *s = said->session;
+
+	s->many->out_length += (size_t)5 << 20;
+	said->st = many_queue(s, &f);
+	many_say(s, &f, "no memory");
+	s->many->out_length -= (size_t)5 << 20;
+	said->error = s->dialogue.error;
+}
+
+static void a_peer_that_does_not_read_is_no_lack_of_memory(void **state)
+{
+	struct said said = {.st = NDX_OK};
+	struct rig r;
+
+	(void)state;
+	bare = true;
+	rig_run(&r, 2);
+	said.session = r.session;
+	ndxp_loop_call(r.session->driver.engine->loop, say_behind_much, &said);
+	assert_int_equal(said.st, NDX_E_REMOTE_ERROR);
+	assert_int_equal(said.error.status, NDX_E_REMOTE_ERROR);
+	assert_string_equal(said.error.text, "the peer does not read: more than 4 MiB wait for it");
+	rig_down(&r);
+	bare = false;
+}
+
 /* ---- the table ---- */
 
 enum { SOME = 8, OTHERS = 1016 };
@@ -277,6 +314,7 @@ int main(void)
 		cmocka_unit_test(there_is_a_time_for_it),
 		cmocka_unit_test(without_the_flag_of_both_plugins_nothing_changes),
 		cmocka_unit_test(together_they_are_1024_at_most),
+		cmocka_unit_test(a_peer_that_does_not_read_is_no_lack_of_memory),
 		cmocka_unit_test(one_that_lives_is_found_while_others_are_added),
 		cmocka_unit_test(a_mac_is_of_one_batch),
 		cmocka_unit_test(memory_does_not_grow),
