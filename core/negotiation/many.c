@@ -166,8 +166,7 @@ static void fail_session(struct ndx_session *s)
 	struct dialogue *x = &s->dialogue;
 	char text[sizeof(from->error.text)];
 
-	(void)snprintf(text, sizeof(text), "queue pair %u of %u: %.200s", index, m->count,
-	               from->error.text);
+	(void)snprintf(text, sizeof(text), "queue pair %u: %.200s", index, from->error.text);
 	dialogue_fail(x, from->error.layer, from->error.status, from->tell, text);
 	x->error.plugin_error = from->error.plugin_error;
 	x->error.remote = from->error.remote;

@@ -235,7 +235,7 @@ static void frames_that_are_of_no_queue_pair_end_the_session(void **state)
 	answers(&r, 65, &whole, 0, "asks for 65 queue pairs, this server takes 64 at most");
 	rig_down(&r);
 	rig_up(&r, 3);
-	answers(&r, 3, &wrong, 1, "queue pair 2 of 3: the peer's message is not of this stage");
+	answers(&r, 3, &wrong, 1, "queue pair 2: the peer's message is not of this stage");
 	rig_down(&r);
 	rig_up(&r, 3);
 	answers(&r, 3, &whole, 1, "a frame without the number of its queue pair");
