@@ -193,9 +193,11 @@ static bool make_frames(struct scene *s)
 
 static bool make_sessions(struct scene *s)
 {
+	static const struct ndx_session_queue_pair pairs[2];
 	static const char *const servers[] = {"127.0.0.1:1"};
 	struct ndx_negotiation_server_attr at;
 	struct ndx_session_manager_attr manager;
+	struct ndx_session_attr several;
 	struct ndx_session_attr attr;
 
 	if (!worked(ndx_negotiation_create(&s->negotiation), "framework") ||
@@ -212,11 +214,15 @@ static bool make_sessions(struct scene *s)
 	attr.variant = s->variant;
 	attr.servers = servers;
 	attr.server_count = 1;
+	several = attr;
+	several.queue_pairs = pairs;
+	several.queue_pair_count = 2;
 	ndx_session_manager_attr_init(&manager);
 	manager.negotiation = s->negotiation;
 	manager.max_events = 1;
 	return worked(ndx_negotiation_server_create(&at, &s->server), "server") &&
 	       worked(ndx_session_create(&attr, &s->session), "session") &&
+	       worked(ndx_session_create(&several, &s->several), "session of several") &&
 	       worked(ndx_session_manager_create(&manager, &s->manager), "manager");
 }
 
@@ -268,6 +274,7 @@ static void close_framework(struct ndx_negotiation *n)
 void scene_close(struct scene *s)
 {
 	ndx_session_close(s->session);
+	ndx_session_close(s->several);
 	(void)ndx_session_manager_close(s->manager, 0);
 	ndx_negotiation_server_close(s->server);
 	ndx_variant_close(s->variant);

@@ -42,6 +42,7 @@ struct scene {
 	struct ndx_variant *variant;
 	struct ndx_negotiation_server *server;
 	struct ndx_session *session;
+	struct ndx_session *several;         /* of two queue pairs */
 	struct ndx_session_manager *manager; /* without sessions */
 	struct ndx_reassembly *reassembly;
 	/* far ends */

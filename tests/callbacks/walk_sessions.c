@@ -248,7 +248,7 @@ static enum ndx_status call_session_add_queue_pairs(struct scene *s)
 {
 	const struct ndx_session_queue_pair one = {.connector = NULL};
 
-	return ndx_session_add_queue_pairs(s->session, &one, 1, NULL);
+	return ndx_session_add_queue_pairs(s->several, &one, 1, NULL);
 }
 
 static enum ndx_status call_session_add_queue_pairs_overlapped(struct scene *s)
@@ -256,12 +256,12 @@ static enum ndx_status call_session_add_queue_pairs_overlapped(struct scene *s)
 	const struct ndx_session_queue_pair one = {.connector = NULL};
 	struct ndx_overlapped ov = {0};
 
-	return ndx_session_add_queue_pairs_overlapped(s->session, &one, 1, &ov);
+	return ndx_session_add_queue_pairs_overlapped(s->several, &one, 1, &ov);
 }
 
 static enum ndx_status call_session_remove_queue_pairs(struct scene *s)
 {
-	return ndx_session_remove_queue_pairs(s->session, 0, 1);
+	return ndx_session_remove_queue_pairs(s->several, 0, 1);
 }
 
 static enum ndx_status call_session_get_add_error(struct scene *s)
@@ -425,10 +425,10 @@ const struct row session_rows[] = {
 	{"ndx_session_execute_overlapped", call_session_execute_overlapped,
          NDX_E_INVALID_DEVICE_STATE, NDX_OK},
 	{"ndx_session_run_overlapped", call_session_run_overlapped, NDX_PENDING, NDX_OK},
-	{"ndx_session_add_queue_pairs", call_session_add_queue_pairs, NDX_E_NOT_SUPPORTED, NDX_OK},
+	{"ndx_session_add_queue_pairs", call_session_add_queue_pairs, NDX_E_WOULD_BLOCK, NDX_OK},
 	{"ndx_session_add_queue_pairs_overlapped", call_session_add_queue_pairs_overlapped,
-         NDX_E_NOT_SUPPORTED, NDX_OK},
-	{"ndx_session_remove_queue_pairs", call_session_remove_queue_pairs, NDX_E_NOT_SUPPORTED,
+         NDX_E_INVALID_DEVICE_STATE, NDX_OK},
+	{"ndx_session_remove_queue_pairs", call_session_remove_queue_pairs, NDX_E_WOULD_BLOCK,
          NDX_OK},
 	{"ndx_session_get_add_error", call_session_get_add_error, NDX_OK, NDX_OK},
 	{"ndx_session_get_agreement", call_session_get_agreement, NDX_E_INVALID_DEVICE_STATE,
