@@ -133,11 +133,16 @@ void addition_record(struct ndx_session *s, const struct addition *a)
 {
 	const struct ndx_history_entry entry = {
 		.kind = NDX_HISTORY_ADD, .stage = a->stage, .status = a->error.status};
+	const char *colon = a->failing ? ": " : "";
+	const char *why = a->failing ? a->error.text : "";
 	char text[sizeof(entry.text)];
 
-	(void)snprintf(text, sizeof(text), "batch %u, queue pairs %u to %u%s%.40s", a->number,
-	               a->first, a->first + a->count - 1, a->failing ? ": " : "",
-	               a->failing ? a->error.text : "");
+	/* A client that could not begin has neither a number nor indices. */
+	if (a->number == 0)
+		(void)snprintf(text, sizeof(text), "%u queue pairs%s%.40s", a->count, colon, why);
+	else
+		(void)snprintf(text, sizeof(text), "batch %u, queue pairs %u to %u%s%.40s",
+		               a->number, a->first, a->first + a->count - 1, colon, why);
 	history_add(&s->history, &entry, a->since_ns, text);
 	if (a->failing && addition_may_log(s))
 		log_warn(0, "session %llu: %u queue pairs are not added, stage %s: %s: %s",

@@ -111,6 +111,21 @@ static void and_so_is_one_that_is_added(void **state)
 	rig_down(&r);
 }
 
+/* The latest entry of that kind. */
+static void history_says(const struct ndx_session *s, const char *text)
+{
+	struct ndx_history_entry list[256];
+	size_t count = 256;
+	const char *latest = "nothing";
+
+	assert_int_equal(ndx_session_get_history(s, list, &count, NULL), NDX_OK);
+	for (size_t i = 0; i < count; i++)
+		if (list[i].kind == NDX_HISTORY_ADD)
+			latest = list[i].text;
+	if (strncmp(latest, text, strlen(text)) != 0)
+		fail_msg("%s", latest);
+}
+
 /* One end of the session has no memory for queue pairs that are added: the client finds that before
  * it asks; the server refuses, and both ends have used the number and the indices. */
 static void and_of_those_that_are_added_later(void **state)
@@ -129,6 +144,8 @@ static void and_of_those_that_are_added_later(void **state)
 		                 __ATOMIC_SEQ_CST);
 		assert_int_equal(more_add(&r, NULL),
 		                 ends == 0 ? NDX_E_NO_MEMORY : NDX_E_REMOTE_ERROR);
+		history_says(r.session, ends == 0 ? "5 queue pairs: no memory"
+		                                  : "batch 2, queue pairs 7 to 11: ");
 		assert_int_equal(__atomic_load_n(&refused_growth, __ATOMIC_SEQ_CST), 0);
 		assert_int_equal(ndx_session_get_add_error(r.session, &e), NDX_OK);
 		if (strstr(e.text, "no memory for so many queue pairs") == NULL)
