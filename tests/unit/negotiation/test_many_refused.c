@@ -111,6 +111,16 @@ static void and_so_is_one_that_is_added(void **state)
 	rig_down(&r);
 }
 
+/* Atomic: records. */
+static unsigned recorded;
+
+static void on_record(void *arg, const struct ndx_log_record *record)
+{
+	(void)arg;
+	(void)record;
+	(void)__atomic_add_fetch(&recorded, 1, __ATOMIC_SEQ_CST);
+}
+
 /* The latest entry of that kind. */
 static void history_says(const struct ndx_session *s, const char *text)
 {
@@ -142,6 +152,8 @@ static void and_of_those_that_are_added_later(void **state)
 		__atomic_store_n(&passed, ends, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&refused_growth, (2 + FEW) * sizeof(struct lane *),
 		                 __ATOMIC_SEQ_CST);
+		__atomic_store_n(&recorded, 0, __ATOMIC_SEQ_CST);
+		ndx_log_set_sink(on_record, NULL, NDX_LOG_WARN);
 		assert_int_equal(more_add(&r, NULL),
 		                 ends == 0 ? NDX_E_NO_MEMORY : NDX_E_REMOTE_ERROR);
 		history_says(r.session, ends == 0 ? "5 queue pairs: no memory"
@@ -154,6 +166,9 @@ static void and_of_those_that_are_added_later(void **state)
 		assert_int_equal(r.asked, ends); /* of the batch behind the client's */
 		assert_int_equal(ndx_session_get_state(r.session), NDX_SESSION_CONNECTED);
 		another_batch_is_added(&r, FEW);
+		ndx_log_set_sink(NULL, NULL, NDX_LOG_ERROR);
+		/* The failure, once by each end that has it. */
+		assert_int_equal(__atomic_load_n(&recorded, __ATOMIC_SEQ_CST), ends + 1);
 		assert_int_equal(ndx_session_remove_queue_pairs(r.session, r.first, FEW), NDX_OK);
 		is_told(&r.removed, FEW * (ends + 1));
 	}
