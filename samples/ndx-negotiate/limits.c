@@ -159,6 +159,7 @@ int limits_take(const char *who, const struct limits *limits,
 	}
 	set(limits->sessions, &attr->max_sessions);
 	set(limits->waiting, &attr->max_waiting_per_address);
+	set(limits->hello_ms, &attr->hello_timeout_ms);
 	set(limits->principal_sessions, &attr->max_sessions_per_principal);
 	set(limits->principal_queue_pairs, &attr->max_queue_pairs_per_principal);
 	attr->max_memory_per_principal = limits->principal_memory;

@@ -16,6 +16,7 @@
 struct limits {
 	uint32_t sessions;
 	uint32_t waiting;
+	uint32_t hello_ms;
 	uint32_t handshakes;
 	uint32_t address_handshakes;
 	uint32_t principal_sessions;
@@ -25,9 +26,9 @@ struct limits {
 };
 #define LIMITS_INITIALIZER                                                                        \
 	{                                                                                         \
-		.sessions = LIMIT_DEFAULT, .waiting = LIMIT_DEFAULT, .handshakes = LIMIT_DEFAULT, \
-		.address_handshakes = LIMIT_DEFAULT, .principal_sessions = LIMIT_DEFAULT,         \
-		.principal_queue_pairs = LIMIT_DEFAULT                                            \
+		.sessions = LIMIT_DEFAULT, .waiting = LIMIT_DEFAULT, .hello_ms = LIMIT_DEFAULT,   \
+		.handshakes = LIMIT_DEFAULT, .address_handshakes = LIMIT_DEFAULT,                 \
+		.principal_sessions = LIMIT_DEFAULT, .principal_queue_pairs = LIMIT_DEFAULT       \
 	}
 
 /** Rows of a table of struct sample_option. */
@@ -41,6 +42,8 @@ struct limits {
 		{"--max-waiting", "N",                                                            \
 	         "server: connections of an address before hello, 0: any (2048)",                 \
 	         .number = &(limits).waiting, .max = LIMIT_MOST},                                 \
+		{"--hello-timeout", "MS", "server: from a connection to its hello (5000)",        \
+	         .number = &(limits).hello_ms, .min = 1, .max = 1u << 30},                        \
 		{"--max-handshakes", "N", "server: connections a second, 0: any (with TLS 1024)", \
 	         .number = &(limits).handshakes, .max = LIMIT_MOST},                              \
 		{"--address-handshakes", "N", "server: the same, of an address (with TLS 256)",   \
