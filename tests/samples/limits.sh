@@ -22,7 +22,8 @@ cat "$work/alice" "$work/bob" >"$work/both"
 # serve OPTION...: a server; its log is in server.log
 serve() {
 	server_start "$work" "$bin/ndx-negotiate" server 127.0.0.1:0 --adapter "$uri" --verbose \
-		--control "$socket" --timeout 60000 "$@" || fail "no server with $*"
+		--control "$socket" --timeout 60000 --hello-timeout 60000 "$@" ||
+		fail "no server with $*"
 }
 
 # client PEER OPTION...: with the key of alice or bob

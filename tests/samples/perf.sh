@@ -155,7 +155,7 @@ process=$(server_process)
 process=${process% }
 kill "$process"
 # It takes less than a second; a machine may be loaded.
-timeout 10 tail -s 0.05 --pid="$process" -f /dev/null || fail 'still there 10 s after SIGTERM'
+timeout 30 tail -s 0.05 --pid="$process" -f /dev/null || fail 'still there 30 s after SIGTERM'
 server_end || fail 'SIGTERM is no failure'
 grep -q 'clients, .* tests, .* messages; .* connections refused' "$work/server.log" ||
 	fail 'no summary'

@@ -18,7 +18,8 @@ sessions() {
 
 # start ARGUMENT...: a server with a control socket
 start() {
-	server_start "$work" "$bin/ndx-negotiate" server 127.0.0.1:0 --adapter "$uri" --control "$@" ||
+	server_start "$work" "$bin/ndx-negotiate" server 127.0.0.1:0 --adapter "$uri" \
+		--hello-timeout 60000 --control "$@" ||
 		fail 'no server'
 }
 
@@ -47,7 +48,7 @@ case $(stat -c '%a %F' "$socket") in
 '600 socket') ;;
 *) fail "the socket is $(stat -c '%a %F' "$socket")" ;;
 esac
-# Clients that have said nothing yet; the server waits 5 s for them, so the three looks are quick.
+# Clients that have said nothing yet.
 python 'import socket, sys, time
 host, port = sys.argv[1].rsplit(":", 1)
 held = [socket.create_connection((host, int(port))) for i in range(2)]
