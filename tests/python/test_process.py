@@ -67,6 +67,27 @@ def test_a_forked_child_is_refused(adapter: ndx.Adapter) -> None:
     end.qp.receive(end.region)
 
 
+def test_a_child_releases_a_batch_of_any_length() -> None:
+    with ndx.Adapter("loop") as adapter, ndx.Sender(adapter, slot_size=64) as sender:
+        with ndx.Receiver(adapter, slot_count=1024, slot_size=64) as receiver:
+            with ndx.Listener(adapter, local_address(adapter)) as listener:
+                accepts = threading.Thread(target=receiver.accept, args=(listener,))
+                accepts.start()
+                sender.connect(listener.address, timeout=PATIENCE)
+                accepts.join(PATIENCE)
+            batch = ndx.Batch()
+            for _ in range(1000):  # 64 are released with one call
+                sender.send(b"x", timeout=PATIENCE)
+                batch.append(receiver.next(PATIENCE))
+
+            def child() -> int:
+                batch.release()
+                return 0 if all(frame.released for frame in batch) else 1
+
+            assert in_child(child) == 0
+            batch.release()
+
+
 def test_a_child_that_was_forked_before_the_first_call_is_not() -> None:
     said = python(
         "import os, ndx\n"

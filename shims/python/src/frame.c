@@ -140,11 +140,11 @@ struct release {
 /* The lock of the slab may be held by the receiving thread while that posts or takes receives. */
 static void let_go(struct release *r)
 {
-	if (r->count == 0 || pyndx.forked)
-		return;
-	Py_BEGIN_ALLOW_THREADS;
-	ndx_frame_release_list(r->handles, r->count);
-	Py_END_ALLOW_THREADS;
+	if (r->count > 0 && !pyndx.forked) {
+		Py_BEGIN_ALLOW_THREADS;
+		ndx_frame_release_list(r->handles, r->count);
+		Py_END_ALLOW_THREADS;
+	}
 	r->count = 0;
 }
 
