@@ -7,16 +7,18 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
-from conftest import python
+from conftest import PATIENCE, python
 
 import ndx
 
 
 @pytest.fixture(autouse=True)
-def _silent_again() -> Iterator[None]:
+def _silent_again(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(ndx._log, "_PATIENCE", PATIENCE)
     yield
     ndx.set_log(None)
 
@@ -87,6 +89,77 @@ def test_exceptions_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
             ndx.set_log(bad)  # type: ignore[arg-type]
     with pytest.raises(ValueError):
         ndx.set_log(print, 4)  # type: ignore[arg-type]
+
+
+def test_only_the_thread_of_the_log_calls_the_target() -> None:
+    began, go_on = threading.Event(), threading.Event()
+    threads: list[int] = []
+    refused: list[str] = []
+
+    def target(record: ndx.LogRecord) -> None:
+        threads.append(threading.get_ident())
+        began.set()
+        go_on.wait(PATIENCE)
+        if threading.current_thread() is not threading.main_thread():
+            with pytest.raises(RuntimeError) as error:
+                ndx.set_log(None)
+            refused.append(str(error.value))
+
+    def end() -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not reader.stopped and time.monotonic() < deadline:
+            threading.Event().wait(0.001)
+        go_on.set()
+
+    ndx.set_log(target, ndx.LogLevel.ERROR)
+    reader = ndx._log._reader
+    assert reader is not None
+    fail()
+    assert began.wait(PATIENCE)
+    fail()  # waits until set_log() has told the thread to end
+    ends = threading.Thread(target=end)
+    ends.start()
+    ndx.set_log(None)
+    ends.join(PATIENCE)
+    assert threads == [reader.ident] * 2 and len(refused) == 2
+
+
+def test_a_target_that_was_given_up_gets_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ndx._log, "_PATIENCE", 0.05)
+    began, go_on = threading.Event(), threading.Event()
+    seen: list[ndx.LogRecord] = []
+
+    def target(record: ndx.LogRecord) -> None:
+        seen.append(record)
+        began.set()
+        go_on.wait(PATIENCE)
+
+    ndx.set_log(target, ndx.LogLevel.ERROR)
+    reader = ndx._log._reader
+    assert reader is not None
+    fail()
+    assert began.wait(PATIENCE)
+    ndx.set_log(None)
+    ndx._ndx._log_open(int(ndx.LogLevel.ERROR))  # as for a new target
+    fail()
+    go_on.set()
+    reader.join(PATIENCE)
+    assert not reader.is_alive() and len(seen) == 1
+    assert len(ndx._ndx._log_take(0)[0]) == 1
+    ndx._ndx._log_open(-1)
+
+
+def test_a_thread_that_cannot_start_leaves_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ndx._log._Reader, "start", start)
+        with pytest.raises(RuntimeError):
+            ndx.set_log(print, ndx.LogLevel.ERROR)
+    fail()
+    assert ndx._ndx._log_take(0) == ([], 0)
+    ndx.set_log(None)
 
 
 def test_records_that_come_too_fast_are_counted() -> None:

@@ -50,8 +50,11 @@ class _Reader(threading.Thread):
         super().__init__(name="ndx log", daemon=True)
         self.target = target
         self.stopped = False
+        self.given_up = False
 
     def hand_on(self, record: LogRecord) -> None:
+        if self.given_up:
+            return
         try:
             if isinstance(self.target, logging.Logger):
                 self.target.log(_LEVELS[record.level], "%s", record)
@@ -72,14 +75,15 @@ class _Reader(threading.Thread):
     def run(self) -> None:
         while not self.stopped:
             self.take(1)
+        if not self.given_up:  # what waits then is for the next target
+            self.take(0)
 
     def end(self) -> None:
         """Hand on what has come, and end. What a target that does not return leaves is lost."""
         self.stopped = True
         _ndx._log_wake()
         self.join(_PATIENCE)
-        if not self.is_alive():
-            self.take(0)
+        self.given_up = self.is_alive()
 
 
 _reader: _Reader | None = None
@@ -108,7 +112,7 @@ def set_log(target: LogTarget | None, level: LogLevel = LogLevel.INFO) -> None:
     number = LogLevel(level)
     if target is not None and not callable(target) and not isinstance(target, logging.Logger):
         raise TypeError("target is a function, a logging.Logger or None")
-    if _reader is not None and threading.current_thread() is _reader:
+    if isinstance(threading.current_thread(), _Reader):
         raise RuntimeError("set_log() is called by a target of the log")
     with _changing:
         if _reader is not None:
@@ -117,8 +121,14 @@ def set_log(target: LogTarget | None, level: LogLevel = LogLevel.INFO) -> None:
             _ndx._log_open(-1)
         if target is not None:
             _ndx._log_open(int(number))
-            _reader = _Reader(target)
-            _reader.start()
+            reader = _Reader(target)
+            try:
+                reader.start()
+            except BaseException:
+                reader.stopped = reader.given_up = True
+                _ndx._log_open(-1)
+                raise
+            _reader = reader
 
 
 def _end() -> None:
