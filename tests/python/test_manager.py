@@ -144,8 +144,9 @@ def test_functions_are_told(negotiation: ndx.Negotiation, variant: ndx.Variant) 
             manager.close()
         seen.append((event.kind.name, state == "CONNECTED", event.context))
         if event.kind is UP:
-            with pytest.raises(ndx.StateError):
-                event.session.cancel()  # type: ignore[union-attr]
+            for call in (event.session.cancel, event.session.close):  # type: ignore[union-attr]
+                with pytest.raises(ndx.StateError):
+                    call()
             up.set()
         if event.kind is CANCELED:
             last.set()

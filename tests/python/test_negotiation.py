@@ -196,6 +196,9 @@ def test_a_session_of_a_server_is_only_lent(negotiation: ndx.Negotiation) -> Non
             session.run()
             with pytest.raises(ndx.StateError, match="server"):
                 lent[0].cancel()
+            for close in (lent[0].close, lambda: ndx._ndx.Object.close(lent[0])):
+                with pytest.raises(ndx.StateError, match="server"):
+                    close()
             assert lent[0].state is not None
     with pytest.raises(ndx.ClosedError):
         _ = lent[0].state

@@ -272,7 +272,8 @@ class Session(BaseSession):
 
 
 SessionView = _ndx.Session
-"""A session of a server, for its functions: only what it knows may be asked."""
+"""A session of a server or manager, for its functions: only what it knows may be asked. Calls that
+change it, cancel() and close() among them, raise StateError."""
 
 OpenFunction = Callable[[SessionView], "tuple[Any, ...] | None"]
 

@@ -77,6 +77,14 @@ bool object_in_callback(const struct object *self)
 	return true;
 }
 
+bool object_is_own(const struct object *self)
+{
+	if (self->kind == NULL || self->kind->kept == NULL)
+		return true;
+	(void)pyndx_raise(NDX_E_INVALID_DEVICE_STATE, self->kind->kept, 0);
+	return false;
+}
+
 /* Let other threads run. */
 static void pause_ms(long ms)
 {
@@ -349,7 +357,8 @@ PyObject *object_close_method(PyObject *self, PyObject *unused)
 {
 	(void)unused;
 	if (((struct object *)self)->kind != NULL) {
-		if (object_in_callback((struct object *)self))
+		if (!object_is_own((struct object *)self) ||
+		    object_in_callback((struct object *)self))
 			return NULL;
 		object_close((struct object *)self);
 	}

@@ -68,6 +68,8 @@ struct kind {
 	/** Does that thread run a callback of the object, whose close waits for callbacks? 0: does
 	 * any thread? NULL: the object calls no functions. */
 	bool (*calls)(const struct object *self, unsigned long thread);
+	/** Why the program cannot close the object; NULL: it can. */
+	const char *kept;
 };
 
 /** First part of every object of the library. */
@@ -249,6 +251,8 @@ void object_halt(void);
 void object_close(struct object *self);
 /** close() of Python. */
 PyObject *object_close_method(PyObject *self, PyObject *unused);
+/** Is the object the program's? False: it is another object's, and StateError is raised. */
+bool object_is_own(const struct object *self);
 /** True: this thread runs a callback of the object, and BusyError is raised. */
 bool object_in_callback(const struct object *self);
 /** Wait up to @p most_ms (NDX_INFINITE: no limit), without the interpreter's lock, until the calls

@@ -47,6 +47,7 @@ static const struct kind lent_kind = {
 	.rank = RANK_SESSION,
 	.close = keep_handle,
 	.drop = drop,
+	.kept = "the session belongs to a server or manager",
 };
 
 struct session *session_lent(struct ndx_session *handle)
@@ -147,12 +148,7 @@ fail:
 /* Begin a call that is not for the session of a server or manager. */
 static bool enter(PyObject *self)
 {
-	if (as_session(self)->base.kind == &lent_kind) {
-		(void)pyndx_raise(NDX_E_INVALID_DEVICE_STATE,
-		                  "the session belongs to a server or manager", 0);
-		return false;
-	}
-	return object_enter((struct object *)self);
+	return object_is_own((struct object *)self) && object_enter((struct object *)self);
 }
 
 static PyObject *start(PyObject *self, PyObject *port, int what)
