@@ -274,6 +274,41 @@ def test_events_are_awaited(negotiation: ndx.Negotiation, variant: ndx.Variant) 
     asyncio.run(main())
 
 
+def test_one_task_waits_for_an_event(negotiation: ndx.Negotiation, variant: ndx.Variant) -> None:
+    async def main() -> None:
+        with ndx.Server("127.0.0.1:0", variant) as server:
+            async with aio.SessionManager(negotiation) as manager, asyncio.timeout(PATIENCE):
+                tasks = [asyncio.create_task(manager.event()) for _ in range(3)]
+                await asyncio.sleep(0)  # each has begun
+                for _ in range(3):
+                    manager.add(variant, where(server))
+                outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+                assert [type(o) for o in outcomes[1:]] == [ndx.StateError] * 2
+                assert isinstance(outcomes[0], ndx.ManagedEvent)
+                ids = {outcomes[0].id, (await manager.event()).id, (await manager.event()).id}
+                assert len(ids) == 3
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(manager.event(), 0.05)
+
+    asyncio.run(main())
+
+
+def test_ctrl_c_loses_no_event(
+    negotiation: ndx.Negotiation, variant: ndx.Variant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(op: ndx._ndx.Operation, *unused: object) -> int:
+        manager.add(variant, where(server))
+        assert op.wait(PATIENCE)
+        raise KeyboardInterrupt
+
+    with ndx.Server("127.0.0.1:0", variant) as server, ndx.SessionManager(negotiation) as manager:
+        with monkeypatch.context() as patch:
+            patch.setattr(ndx._manager, "wait_for", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                manager.event()
+        assert manager.event(PATIENCE).kind is UP
+
+
 def test_the_collector_closes_a_manager(
     negotiation: ndx.Negotiation, variant: ndx.Variant
 ) -> None:

@@ -176,6 +176,9 @@ class SessionManager(BaseSessionManager):
     struct ndx_session_manager_attr (ndx/session_manager.h).
     """
 
+    _kept: bytes | None = None
+    """An event that came when its wait was interrupted."""
+
     def event(self, timeout: float | None = None) -> ManagedEvent:
         """The oldest event that was kept, or the next one; waits up to `timeout` seconds (None: no
         limit). One wait at a time.
@@ -183,9 +186,17 @@ class SessionManager(BaseSessionManager):
         Raises TimedOutError, CanceledError (close()), StateError (max_events is 0, or another
         thread waits).
         """
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            return ManagedEvent(*self._event_of(kept))
         op, buffer = self._start_event(None)
         if op is not None:
-            wait_for(op, Limit(timeout), self._cancel_event, "event")
+            try:
+                wait_for(op, Limit(timeout), self._cancel_event, "event")
+            except BaseException:
+                if op.status is Status.OK:  # it came in the moment of Ctrl-C
+                    self._kept = buffer
+                raise
         return ManagedEvent(*self._event_of(buffer))
 
 

@@ -29,7 +29,7 @@ from . import _ndx
 from ._adapter import Address
 from ._connection import READS_MOST
 from ._enums import DisconnectReason, Stage, Status
-from ._errors import AbortedError, CanceledError, ClosedError, Error, RefusedError
+from ._errors import AbortedError, CanceledError, ClosedError, Error, RefusedError, StateError
 from ._event import AdapterEvent, event_of
 from ._manager import BaseSessionManager, ManagedEvent
 from ._negotiation import BaseSession, Ends
@@ -404,12 +404,16 @@ class SessionManager(BaseSessionManager):
         await asyncio.to_thread(self.close)
 
     _pending: tuple[_ndx.Operation, bytes, asyncio.Future[None]] | None = None
+    _waited_for = False
 
     async def event(self) -> ManagedEvent:
         """As ndx.SessionManager.event(), without a time-out, by tasks of one event loop.
 
-        If the waiting task is cancelled, the next call gets the event.
+        If the waiting task is cancelled, the next call gets the event. Raises StateError while
+        another task waits.
         """
+        if self._waited_for:
+            raise StateError(Status.INVALID_DEVICE_STATE, "another task waits for an event")
         if self._pending is None:
             hub = _hub()
             op, buffer = self._start_event(hub.port)
@@ -417,7 +421,11 @@ class SessionManager(BaseSessionManager):
                 return ManagedEvent(*self._event_of(buffer))
             self._pending = op, buffer, hub.future(op)
         op, buffer, future = self._pending
-        await asyncio.shield(future)
+        self._waited_for = True
+        try:
+            await asyncio.shield(future)
+        finally:
+            self._waited_for = False
         self._pending = None
         op.result()
         return ManagedEvent(*self._event_of(buffer))
