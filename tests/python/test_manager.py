@@ -327,6 +327,24 @@ def test_the_collector_closes_a_manager(
         assert gone() is None
 
 
+@pytest.mark.parametrize("before", ["", "x"])
+def test_a_text_that_was_cut_within_a_letter(
+    negotiation: ndx.Negotiation, variant: ndx.Variant, before: str
+) -> None:
+    name = before + 100 * "\u00e4"  # longer than a name can be: nobody is asked
+    texts: list[str] = []
+    with ndx.Session(variant, f"{name}:7", attempts=1) as session:
+        with pytest.raises(ndx.UnreachableError) as caught:
+            session.run()
+        texts += caught.value.text, *(t for entry in session.history for t in entry[-2:])
+    with ndx.SessionManager(negotiation, attempts=1) as manager:
+        manager.add(variant, f"{name}:7")
+        texts.append(manager.event(PATIENCE).text)
+        texts += [entry.text for entry in manager.sessions()]
+    assert all("\u00e4" in text for text in texts)
+    assert any("\ufffd" in text for text in texts)
+
+
 def test_sessions_leave_no_memory_behind(
     negotiation: ndx.Negotiation, variant: ndx.Variant
 ) -> None:

@@ -4,7 +4,6 @@
 #include "pyndx.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_PRIVATE_DATA 1024
 
@@ -283,7 +282,7 @@ static PyObject *connector_error_text(PyObject *self, void *unused)
 	object_leave((struct object *)self);
 	if (st != NDX_OK)
 		return pyndx_raise_last(st);
-	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+	return pyndx_text(text);
 }
 
 static PyObject *connector_qp(PyObject *self, void *unused)

@@ -119,7 +119,7 @@ PyObject *description_to(const struct ndx_peer_description *d)
 		if (!pyndx_put(dict, numbers[i].name,
 		               PyLong_FromUnsignedLongLong(number_get(d, &numbers[i]))))
 			Py_CLEAR(dict);
-	if (dict != NULL && pyndx_put(dict, "stack", PyUnicode_FromString(d->stack)) &&
+	if (dict != NULL && pyndx_put(dict, "stack", pyndx_text(d->stack)) &&
 	    pyndx_put(dict, "cookie", hex_of(d->cookie, sizeof(d->cookie))) &&
 	    pyndx_put(dict, "gid", hex_of(d->gid, sizeof(d->gid))) &&
 	    pyndx_put(dict, "address", pyndx_from_address(&d->address)))

@@ -35,8 +35,9 @@ PyObject *pyndx_raise(enum ndx_status status, const char *text, int native)
 
 	if (member == NULL)
 		return NULL;
-	error = PyObject_CallFunction(pyndx.make_error, "Nsi", member,
-	                              text[0] != '\0' ? text : ndx_status_text(status), native);
+	error = PyObject_CallFunction(pyndx.make_error, "NNi", member,
+	                              pyndx_text(text[0] != '\0' ? text : ndx_status_text(status)),
+	                              native);
 	if (error != NULL) {
 		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
 		Py_DECREF(error);

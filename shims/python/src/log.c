@@ -93,8 +93,7 @@ static PyObject *list_of(struct record *record)
 
 	while (record != NULL) {
 		struct record *next = record->next;
-		PyObject *text = PyUnicode_DecodeUTF8(record->text,
-		                                      (Py_ssize_t)strlen(record->text), "replace");
+		PyObject *text = pyndx_text(record->text);
 		PyObject *item = NULL;
 
 		if (list != NULL && text != NULL)

@@ -231,11 +231,12 @@ static PyObject *manager_report(PyObject *self, PyObject *args)
 
 static PyObject *entry_of(const struct manager *manager, const struct ndx_managed_entry *e)
 {
-	return Py_BuildValue("(KNNIIINNss)", (unsigned long long)e->id,
+	return Py_BuildValue("(KNNIIINNNN)", (unsigned long long)e->id,
 	                     manager_context(manager, e->context, e->id),
 	                     pyndx_enum(PYTHON_MANAGED_STATE, e->state), e->life, e->attempts,
 	                     e->failures, pyndx_status(e->status),
-	                     pyndx_enum(PYTHON_LAYER, e->layer), e->server, e->text);
+	                     pyndx_enum(PYTHON_LAYER, e->layer), pyndx_text(e->server),
+	                     pyndx_text(e->text));
 }
 
 /* All entries, for free(); *count of them. NULL: raised. */

@@ -90,9 +90,9 @@ void manager_forget_id(struct manager *manager, uint64_t id)
 
 PyObject *manager_event(const struct manager *manager, const struct ndx_managed_event *e)
 {
-	return Py_BuildValue("(NKINNNIIss)", pyndx_enum(PYTHON_MANAGED_EVENT, e->kind),
+	return Py_BuildValue("(NKINNNIINN)", pyndx_enum(PYTHON_MANAGED_EVENT, e->kind),
 	                     (unsigned long long)e->id, e->life,
 	                     manager_context(manager, e->context, e->id), pyndx_status(e->status),
 	                     pyndx_enum(PYTHON_LAYER, e->layer), e->failures, e->pause_ms,
-	                     e->server, e->text);
+	                     pyndx_text(e->server), pyndx_text(e->text));
 }

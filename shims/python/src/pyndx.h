@@ -201,6 +201,9 @@ uint32_t pyndx_left(const struct deadline *deadline);
 bool pyndx_address(PyObject *object, struct sockaddr_storage *out, socklen_t *length);
 /** As the module socket has addresses; None for AF_UNSPEC. */
 PyObject *pyndx_from_address(const struct sockaddr_storage *address);
+/** A text of the library. What is no UTF-8 is replaced: a text that was cut to its room may end in
+ * half a letter, and a peer may send any bytes. */
+PyObject *pyndx_text(const char *text);
 /** A text of the library that free() releases; takes the text. */
 PyObject *pyndx_take_text(char *text);
 /** Put @p value into @p dict under @p name, and drop it; false: raised. */

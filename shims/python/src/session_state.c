@@ -42,7 +42,7 @@ PyObject *session_server(PyObject *self, void *unused)
 	(void)unused;
 	if (!object_enter((struct object *)self))
 		return NULL;
-	text = PyUnicode_FromString(ndx_session_get_server(handle_of(self)));
+	text = pyndx_text(ndx_session_get_server(handle_of(self)));
 	object_leave((struct object *)self);
 	return text;
 }
@@ -112,9 +112,9 @@ static PyObject *error_by(PyObject *self, error_fn *get)
 	if (index == Py_None)
 		Py_INCREF(Py_None);
 	return Py_BuildValue(
-		"(NNNNNIsN)", pyndx_status(e.status), pyndx_enum(PYTHON_LAYER, e.layer),
+		"(NNNNNINN)", pyndx_status(e.status), pyndx_enum(PYTHON_LAYER, e.layer),
 		pyndx_enum(PYTHON_PLUGIN_ERROR, e.plugin_error), PyBool_FromLong(e.remote),
-		pyndx_enum(PYTHON_STAGE, e.stage), e.round, e.text, index);
+		pyndx_enum(PYTHON_STAGE, e.stage), e.round, pyndx_text(e.text), index);
 }
 
 PyObject *session_error(PyObject *self, PyObject *unused)
@@ -134,10 +134,10 @@ static PyObject *entry_of(const struct ndx_history_entry *e)
 	char line[160];
 
 	return Py_BuildValue(
-		"(KKNNIINss)", (unsigned long long)e->at_us, (unsigned long long)e->duration_us,
+		"(KKNNIINNN)", (unsigned long long)e->at_us, (unsigned long long)e->duration_us,
 		pyndx_enum(PYTHON_HISTORY_KIND, e->kind), pyndx_enum(PYTHON_STAGE, e->stage),
-		e->round, e->bytes, pyndx_status(e->status), e->text,
-		ndx_history_entry_text(e, line, sizeof(line)));
+		e->round, e->bytes, pyndx_status(e->status), pyndx_text(e->text),
+		pyndx_text(ndx_history_entry_text(e, line, sizeof(line))));
 }
 
 PyObject *session_history(PyObject *self, PyObject *unused)

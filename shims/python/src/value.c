@@ -180,9 +180,14 @@ PyObject *pyndx_from_address(const struct sockaddr_storage *address)
 
 /* ---- others ---- */
 
+PyObject *pyndx_text(const char *text)
+{
+	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
 PyObject *pyndx_take_text(char *text)
 {
-	PyObject *object = PyUnicode_FromString(text);
+	PyObject *object = pyndx_text(text);
 
 	free(text);
 	return object;
