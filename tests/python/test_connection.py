@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import select
+import sys
 import threading
 import time
 import weakref
@@ -163,9 +164,14 @@ def test_a_full_queue_says_so(adapter: ndx.Adapter) -> None:
 
 def test_arguments_that_do_not_fit(adapter: ndx.Adapter) -> None:
     end = unconnected(adapter)
-    for offset, length in ((0, 4097), (4096, 1), (-1, 1), (0, -1)):
+    lowest = -sys.maxsize - 1
+    wrong = [(0, 4097), (4096, 1), (-1, 1), (0, -1), (4097, None), (lowest, None), (lowest, 1)]
+    wrong += [(0, lowest), (sys.maxsize, sys.maxsize), (0, 2**64)]
+    for offset, length in wrong:
         with pytest.raises(ValueError):
             end.qp.receive(end.region, offset, length)
+        with pytest.raises(ValueError):
+            end.qp.send(end.memory, offset, length, inline=True)
     with pytest.raises(TypeError):
         end.qp.receive([7])
     with pytest.raises(TypeError):

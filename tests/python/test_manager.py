@@ -327,6 +327,18 @@ def test_the_collector_closes_a_manager(
         assert gone() is None
 
 
+def test_a_status_that_the_module_does_not_know(
+    negotiation: ndx.Negotiation, variant: ndx.Variant
+) -> None:
+    least: Any = -(2**31)
+    with ndx.Server("127.0.0.1:0", variant) as server, ndx.SessionManager(negotiation) as manager:
+        number = manager.add(variant, where(server))
+        assert manager.event(PATIENCE).kind is UP
+        manager.report(number, 1, least)
+        down = manager.event(PATIENCE)
+        assert down.kind is DOWN and down.status == least
+
+
 @pytest.mark.parametrize("before", ["", "x"])
 def test_a_text_that_was_cut_within_a_letter(
     negotiation: ndx.Negotiation, variant: ndx.Variant, before: str

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 
 import pytest
@@ -91,7 +92,9 @@ def test_a_window_keeps_its_region_and_close_ends_the_binding(able: ndx.Adapter)
 
 def test_arguments_are_checked(able: ndx.Adapter) -> None:
     with Connection(able) as (_, passive), ndx.MemoryWindow(able) as window:
-        for offset, length in ((-1, 5), (0, 4097), (4096, 1), (5, -1)):
+        lowest = -sys.maxsize - 1
+        wrong = [(-1, 5), (0, 4097), (4096, 1), (5, -1), (4097, None), (lowest, None), (lowest, 1)]
+        for offset, length in (*wrong, (0, lowest), (sys.maxsize, sys.maxsize)):
             with pytest.raises(ValueError):
                 window.bind(passive.qp, passive.region, offset, length)
         with pytest.raises(TypeError):

@@ -18,9 +18,9 @@ PyObject *pyndx_enum(enum python_enum which, long value)
 
 PyObject *pyndx_status(enum ndx_status status)
 {
-	int at = 1 - (int)status;
+	int64_t at = 1 - (int64_t)status;
 
-	if (at < 0 || at >= (int)(sizeof(pyndx.statuses) / sizeof(pyndx.statuses[0])))
+	if (at < 0 || at >= (int64_t)(sizeof(pyndx.statuses) / sizeof(pyndx.statuses[0])))
 		return pyndx_enum(PYTHON_STATUS, status);
 	if (pyndx.statuses[at] == NULL)
 		pyndx.statuses[at] = pyndx_enum(PYTHON_STATUS, status);

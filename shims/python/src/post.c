@@ -60,15 +60,8 @@ static bool add_region(struct post *p, PyObject *memory, Py_ssize_t offset, PyOb
 		(void)pyndx_raise_named("ClosedError", "the memory region is closed");
 		return false;
 	}
-	bytes = length == Py_None ? region->buffer.len - offset : PyNumber_AsSsize_t(length, NULL);
-	if (bytes == -1 && PyErr_Occurred() != NULL)
+	if (!pyndx_part(region->buffer.len, offset, length, (Py_ssize_t)UINT32_MAX, &bytes))
 		return false;
-	if (offset < 0 || bytes < 0 || bytes > (Py_ssize_t)UINT32_MAX ||
-	    offset > region->buffer.len - bytes) {
-		PyErr_Format(PyExc_ValueError, "%zd bytes at %zd are not in a region of %zd", bytes,
-		             offset, region->buffer.len);
-		return false;
-	}
 	if (p->count == SGES) {
 		PyErr_Format(PyExc_ValueError, "a request has at most %d parts", SGES);
 		return false;
@@ -111,15 +104,8 @@ static bool add_inline(struct post *p)
 	if (PyObject_GetBuffer(p->memory, &p->buffer, PyBUF_SIMPLE) != 0)
 		return false;
 	p->exported = true;
-	bytes = p->length == Py_None ? p->buffer.len - p->offset
-	                             : PyNumber_AsSsize_t(p->length, NULL);
-	if (bytes == -1 && PyErr_Occurred() != NULL)
+	if (!pyndx_part(p->buffer.len, p->offset, p->length, (Py_ssize_t)UINT32_MAX, &bytes))
 		return false;
-	if (p->offset < 0 || bytes < 0 || bytes > (Py_ssize_t)UINT32_MAX ||
-	    p->offset > p->buffer.len - bytes) {
-		PyErr_SetString(PyExc_ValueError, "offset and length are not in the buffer");
-		return false;
-	}
 	p->sge[0].buffer = (char *)p->buffer.buf + p->offset;
 	p->sge[0].length = (uint32_t)bytes;
 	p->sge[0].token = 0;

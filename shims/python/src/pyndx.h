@@ -210,6 +210,10 @@ PyObject *pyndx_take_text(char *text);
 bool pyndx_put(PyObject *dict, const char *name, PyObject *value);
 /** An unsigned int up to @p most from an attribute of a call; false: raised. */
 bool pyndx_number(PyObject *object, const char *name, uint64_t most, uint64_t *out);
+/** The part of memory of @p size bytes that begins at @p offset, and has @p length bytes; None: up
+ * to the end. False: raised; else *bytes is at most @p most. */
+bool pyndx_part(Py_ssize_t size, Py_ssize_t offset, PyObject *length, Py_ssize_t most,
+                Py_ssize_t *bytes);
 /** Converters of "O&" for uint16_t, uint32_t and uint64_t: out of range, they raise ValueError. */
 int pyndx_u16(PyObject *object, void *out);
 int pyndx_u32(PyObject *object, void *out);

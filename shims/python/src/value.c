@@ -226,6 +226,28 @@ bool pyndx_number(PyObject *object, const char *name, uint64_t most, uint64_t *o
 	return true;
 }
 
+bool pyndx_part(Py_ssize_t size, Py_ssize_t offset, PyObject *length, Py_ssize_t most,
+                Py_ssize_t *bytes)
+{
+	Py_ssize_t wanted;
+
+	if (offset < 0 || offset > size) {
+		PyErr_Format(PyExc_ValueError, "offset %zd is not in memory of %zd bytes", offset,
+		             size);
+		return false;
+	}
+	wanted = length == Py_None ? size - offset : PyNumber_AsSsize_t(length, NULL);
+	if (wanted == -1 && PyErr_Occurred() != NULL)
+		return false;
+	if (wanted < 0 || wanted > most || wanted > size - offset) {
+		PyErr_Format(PyExc_ValueError, "%zd bytes at %zd are not in memory of %zd bytes",
+		             wanted, offset, size);
+		return false;
+	}
+	*bytes = wanted;
+	return true;
+}
+
 int pyndx_u16(PyObject *object, void *out)
 {
 	uint64_t value;

@@ -61,16 +61,10 @@ struct order {
 /* The part of the region; false: raised. */
 static bool part_of(const struct order *o, const struct region *region, size_t *bytes)
 {
-	Py_ssize_t size = o->length == Py_None ? region->buffer.len - o->offset
-	                                       : PyNumber_AsSsize_t(o->length, NULL);
+	Py_ssize_t size;
 
-	if (size == -1 && PyErr_Occurred() != NULL)
+	if (!pyndx_part(region->buffer.len, o->offset, o->length, PY_SSIZE_T_MAX, &size))
 		return false;
-	if (o->offset < 0 || size < 0 || o->offset > region->buffer.len - size) {
-		PyErr_Format(PyExc_ValueError, "%zd bytes at %zd are not in a region of %zd", size,
-		             o->offset, region->buffer.len);
-		return false;
-	}
 	*bytes = (size_t)size;
 	return true;
 }
