@@ -113,7 +113,7 @@ static void leave_shared(struct queue *queue)
 		struct shared *shared = (struct shared *)PyList_GetItem(list, i);
 
 		shared->result_queues--;
-		while (shared->queue.base.closing && shared->result_queues == 0 &&
+		while (shared->queue.base.handle == NULL && shared->result_queues == 0 &&
 		       shared->queue.requests != NULL)
 			request_free(shared->queue.requests);
 	}
