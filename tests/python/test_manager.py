@@ -327,6 +327,30 @@ def test_the_collector_closes_a_manager(
         assert gone() is None
 
 
+def test_the_collector_sees_what_connects(
+    negotiation: ndx.Negotiation, variant: ndx.Variant
+) -> None:
+    class Kept(ndx.Connector):
+        manager: object
+
+    made: list[Kept] = []
+    with ndx.Adapter("loop") as adapter:
+
+        def provide(id: int, context: object) -> ndx.Ends:
+            made.append(Kept(adapter))
+            return made[-1], unconnected(adapter).qp
+
+        with Accepting(adapter, variant).server as server:
+            manager = ndx.SessionManager(negotiation, provide=provide)
+            manager.add(variant, where(server))
+            assert manager.event(PATIENCE).kind is UP
+            made.pop().manager = manager  # which holds the connector
+            gone = weakref.ref(manager)
+            del manager
+            gc.collect()
+            assert gone() is None
+
+
 def test_a_status_that_the_module_does_not_know(
     negotiation: ndx.Negotiation, variant: ndx.Variant
 ) -> None:

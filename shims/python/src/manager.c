@@ -395,8 +395,13 @@ static int manager_traverse(PyObject *self, visitproc visit, void *arg)
 	Py_ssize_t at = 0;
 
 	/* The capsules of the records, which the collector does not see into, are the manager's. */
-	while (rc == 0 && m->records != NULL && PyDict_Next(m->records, &at, &key, &capsule))
-		rc = visit(manager_record(capsule)->context, arg);
+	while (rc == 0 && m->records != NULL && PyDict_Next(m->records, &at, &key, &capsule)) {
+		const struct record *record = manager_record(capsule);
+
+		rc = visit(record->context, arg);
+		if (rc == 0)
+			rc = resources_visit(&record->resources, visit, arg);
+	}
 	return rc;
 }
 

@@ -67,6 +67,8 @@ struct server {
 bool resources_hold(struct resources *resources, PyObject *connector, PyObject *qp,
                     PyObject *region, struct ndx_memory_description *memory);
 void resources_drop(struct resources *resources);
+/** For tp_traverse: visit what is held. */
+int resources_visit(const struct resources *resources, visitproc visit, void *arg);
 
 /** Hold the queue pairs of a tuple of (connector, qp[, memory]), and list them for the library; the
  * list has room for as many. NULL: raised. */

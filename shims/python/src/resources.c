@@ -59,3 +59,14 @@ void resources_drop(struct resources *r)
 	if (held.region != NULL)
 		object_leave((struct object *)held.region);
 }
+
+int resources_visit(const struct resources *r, visitproc visit, void *arg)
+{
+	int rc = r->connector != NULL ? visit(&r->connector->ob_base, arg) : 0;
+
+	if (rc == 0 && r->qp != NULL)
+		rc = visit(&r->qp->ob_base, arg);
+	if (rc == 0 && r->region != NULL)
+		rc = visit(r->region, arg);
+	return rc;
+}
