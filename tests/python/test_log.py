@@ -168,7 +168,7 @@ def test_records_that_come_too_fast_are_counted() -> None:
 
     def slow(record: ndx.LogRecord) -> None:
         began.set()
-        go_on.wait(30)
+        go_on.wait(8 * PATIENCE)  # until 5000 records were written
         records.append(record)
 
     ndx.set_log(slow, ndx.LogLevel.ERROR)
@@ -187,7 +187,11 @@ def test_records_that_come_too_fast_are_counted() -> None:
 def test_threads_of_the_library_log_until_the_interpreter_ends() -> None:
     said = python(
         "import ndx, threading\n"
-        "ndx.set_log(lambda r: print(r.level.name, r.text, flush=True), ndx.LogLevel.DEBUG)\n"
+        "seen = threading.Event()\n"
+        "def target(record):\n"
+        "    print(record.level.name, record.text, flush=True)\n"
+        "    if record.level is ndx.LogLevel.DEBUG: seen.set()\n"
+        "ndx.set_log(target, ndx.LogLevel.DEBUG)\n"
         "a = ndx.Adapter('ofi:tcp?iface=lo')\n"
         "l = ndx.Listener(a, ('127.0.0.1', 0))\n"
         "r, s = ndx.Receiver(a), ndx.Sender(a)\n"
@@ -195,6 +199,7 @@ def test_threads_of_the_library_log_until_the_interpreter_ends() -> None:
         "t.start()\n"
         "s.connect(l.address)\n"
         "t.join()\n"
+        "assert seen.wait(30)\n"
         "print('main ends', flush=True)\n"
     )
     before, after = said.split("main ends")

@@ -84,6 +84,7 @@ def test_a_connection_is_made_again(
         reclaim=mine.reclaim,
         backoff_ms=10,
         backoff_most_ms=50,
+        stable_ms=600_000,
     ) as manager:
         number = manager.add(variant, where(peer.server), context="ctx")
         first = manager.event(PATIENCE)
@@ -157,6 +158,9 @@ def test_functions_are_told(negotiation: ndx.Negotiation, variant: ndx.Variant) 
             manager.event(1)  # max_events is 0
         manager.add(variant, where(server), context=42)
         assert up.wait(PATIENCE)
+        deadline = time.monotonic() + PATIENCE
+        while not lent[0].closed and time.monotonic() < deadline:
+            threading.Event().wait(0.01)
         with pytest.raises(ndx.ClosedError):
             _ = lent[0].state
         manager.close()
@@ -188,7 +192,7 @@ def test_attempts_end(
     assert hooked and set(hooked) == {ndx.AccessDeniedError}
     with pytest.raises(ndx.InvalidParameterError):
         ndx.SessionManager(negotiation, attempts=0)
-    with ndx.SessionManager(negotiation, max_sessions=1, backoff_ms=1000) as manager:
+    with ndx.SessionManager(negotiation, max_sessions=1, backoff_ms=30000) as manager:
         for wrong in ("no-port", []):
             with pytest.raises(ndx.Error):
                 manager.add(variant, wrong)
@@ -196,11 +200,9 @@ def test_attempts_end(
         with pytest.raises(ndx.Error) as full:
             manager.add(variant, address)
         assert full.value.status is ndx.Status.INSUFFICIENT_RESOURCES
-        begun = time.monotonic()
         manager.event(PATIENCE)
         with pytest.raises(ndx.TimedOutError):
             manager.event(0.05)
-        assert time.monotonic() - begun < PATIENCE
 
 
 def test_a_close_ends_the_wait(negotiation: ndx.Negotiation) -> None:
@@ -419,14 +421,14 @@ def test_the_interpreter_ends_with_a_manager() -> None:
         "server = ndx.Server('127.0.0.1:0', variant)\n"
         "address = '%s:%d' % server.address[:2]\n"
         "def told(event):\n"
-        "    print(event.kind.name)\n"
+        "    print(event.kind.name + '\\n', end='')\n"
         "manager = ndx.SessionManager(negotiation, on_event=told)\n"
         "other = ndx.SessionManager(negotiation)\n"
         "for each in (manager, other):\n"
         "    each.add(variant, address)\n"
         "other.event(30)\n"
         "while manager.stats()['up'] != 1: pass\n"
-        "print('alive')\n"
+        "print('alive\\n', end='')\n"
     )
     words = said.split()
     assert sorted(words[:2]) == ["UP", "alive"] and words[-1] == "CANCELED"

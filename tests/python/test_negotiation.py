@@ -211,8 +211,8 @@ def test_ctrl_c_and_other_threads_cancel(negotiation: ndx.Negotiation) -> None:
         session = ndx.Session(variant, address)
         begun = time.monotonic()
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             session.run()
         timer.join()
         session.close()

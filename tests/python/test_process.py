@@ -145,8 +145,8 @@ def test_ctrl_c_ends_a_wait(adapter: ndx.Adapter, wait: str) -> None:
         }
         begun = time.monotonic()
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             calls[wait]()
         assert time.monotonic() - begun < PATIENCE / 2
         timer.join()

@@ -6,8 +6,8 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 
 import pytest
 from conftest import PATIENCE, grows_no_more
@@ -28,6 +28,13 @@ def _able(adapter: ndx.Adapter) -> ndx.Adapter:
             ndx.SharedReceiveQueue(adapter)
         pytest.skip("the adapter has no shared receive queues")
     return adapter
+
+
+def until(over: threading.Event, call: Callable[[], object]) -> None:
+    """Call it over and over: what it is to end may not have begun."""
+    while not over.wait(0.02):
+        with suppress(ndx.ClosedError):
+            call()
 
 
 class Two:
@@ -96,9 +103,15 @@ def test_the_threshold_wakes(able: ndx.Adapter, two: Two) -> None:
     with pytest.raises(ndx.TimedOutError):
         two.srq.wait_low(0)
     for end in (two.srq.cancel, two.srq.close):
-        threading.Timer(0.1, end).start()
-        with pytest.raises((ndx.CanceledError, ndx.ClosedError)):
-            two.srq.wait_low(PATIENCE)
+        over = threading.Event()
+        ends = threading.Thread(target=until, args=(over, end))
+        ends.start()
+        try:
+            with pytest.raises((ndx.CanceledError, ndx.ClosedError)):
+                two.srq.wait_low(PATIENCE)
+        finally:
+            over.set()
+        ends.join(PATIENCE)
 
 
 def test_what_a_receive_uses_lives_as_long_as_its_result_may_come(

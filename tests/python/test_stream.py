@@ -232,8 +232,8 @@ def test_waits_for_frames_end_with_their_time(stream: Make) -> None:
     with pytest.raises(ndx.TimedOutError):
         s.receiver.next(0)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         s.receiver.next(PATIENCE)
     timer.join()
 
