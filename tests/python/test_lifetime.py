@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -185,6 +187,49 @@ def test_a_negotiation_is_not_closed_beside_a_call_of_it() -> None:
                     continue
         negotiation.close()
         assert negotiation.closed
+
+
+@pytest.mark.parametrize("kind", ["server", "manager"])
+def test_the_collector_leaves_functions_whole_until_the_last_call(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    negotiation = ndx.Negotiation()
+    variant = negotiation.variant(STAGED, settings={"slots": 32})
+    told: list[bool] = []
+    wrong: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda u: wrong.append(u.exc_type))
+
+    def with_server() -> ndx.Session:
+        """Leave a server that only the collector finds, and a session of it."""
+        server = ndx.Server("127.0.0.1:0", variant, on_closed=lambda _: told.append(server.closed))
+        session = ndx.Session(variant, where(server))
+        session.run()
+        return session
+
+    def with_manager() -> ndx.Server:
+        """Leave a manager that only the collector finds, and the server of its session."""
+        up = threading.Event()
+
+        def on_event(event: ndx.ManagedEvent) -> None:
+            if event.kind is ndx.ManagedEventKind.UP:
+                up.set()
+            else:
+                told.append(manager.closed)
+
+        server = ndx.Server("127.0.0.1:0", variant)
+        manager = ndx.SessionManager(negotiation, on_event=on_event)
+        manager.add(variant, where(server))
+        assert up.wait(PATIENCE)
+        return server
+
+    for _ in range(10):  # which of its objects the collector clears first is not always the same
+        told.clear()
+        peer = with_server() if kind == "server" else with_manager()
+        deadline = time.monotonic() + PATIENCE
+        while not told and not wrong and time.monotonic() < deadline:
+            gc.collect()  # a function that runs still holds its object
+        peer.close()
+        assert told and all(told) and wrong == []
 
 
 @pytest.mark.parametrize("function", ["on_open", "on_closed"])

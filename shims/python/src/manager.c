@@ -437,6 +437,7 @@ static PyType_Slot manager_slots[] = {
 	{Py_tp_methods, manager_methods},
 	{Py_tp_traverse, manager_traverse},
 	{Py_tp_clear, manager_clear},
+	{Py_tp_finalize, object_finalize},
 	{Py_tp_doc, "Base of ndx.SessionManager and ndx.aio.SessionManager."},
 	{0, NULL},
 };

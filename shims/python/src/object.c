@@ -353,6 +353,16 @@ static void object_dealloc(PyObject *object)
 	Py_DECREF(type);
 }
 
+void object_finalize(PyObject *self)
+{
+	PyObject *type, *value, *trace;
+
+	PyErr_Fetch(&type, &value, &trace);
+	if (((struct object *)self)->kind != NULL)
+		object_close((struct object *)self);
+	PyErr_Restore(type, value, trace);
+}
+
 PyObject *object_close_method(PyObject *self, PyObject *unused)
 {
 	(void)unused;

@@ -322,6 +322,7 @@ static PyType_Slot server_slots[] = {
 	{Py_tp_getset, server_getset},
 	{Py_tp_traverse, server_traverse},
 	{Py_tp_clear, server_clear},
+	{Py_tp_finalize, object_finalize},
 	{Py_tp_doc, "Base of ndx.Server."},
 	{0, NULL},
 };
