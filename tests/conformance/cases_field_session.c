@@ -18,7 +18,7 @@
 #include "same_plugin.h"
 #include "traffic.h"
 
-enum { CLIENTS = 16, ROUNDS = 8, MESSAGE = 200, BACKOFF_MS = 200, PATIENCE_MS = 20000 };
+enum { CLIENTS = 16, ROUNDS = 8, MESSAGE = 200, BACKOFF_MS = 800, PATIENCE_MS = 20000 };
 
 /* ---- sessions with a server ---- */
 
