@@ -81,9 +81,9 @@ struct ndx_tls_attr {
 	 * certificate may resume the handshake of an earlier one of its variant with the same
 	 * server (RFC 8446, 2.2), by a ticket that is at most 300 s old. The server checks the
 	 * dates and names of the client's certificate anew for each ticket; one that it does not
-	 * take leads to a whole handshake. Both ends have to allow it. No ticket is given for a pre-shared key, nor to a
-	 * client without certificate, nor by a server with NDX_TLS_VERIFY_NONE. A client that has
-	 * pre-shared keys does not resume.
+	 * take leads to a whole handshake. Both ends have to allow it. No ticket is given for a
+	 * pre-shared key, nor to a client without certificate, nor by a server with
+	 * NDX_TLS_VERIFY_NONE. A client that has pre-shared keys does not resume.
 	 */
 	bool no_resumption;
 };

@@ -190,8 +190,6 @@ void tls_limit_updates(struct tls_context *c);
 /* tls_resume.c */
 /* After the files: whether there is resumption depends on them. False: no memory. */
 bool tls_let_resume(struct tls_context *c);
-/* A server has verified the certificate of its client. */
-void tls_give_ticket(SSL *ssl, const struct tls *t);
 void tls_forget_given(struct tls_context *c);
 
 /* tls_bounds.c */

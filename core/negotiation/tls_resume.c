@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Resumption at a server (RFC 8446, 2.2). A ticket is given only by a handshake in which a client's
- * certificate was checked. When the ticket comes back, what can be different by then is checked anew.
- * What fails is not known here, and a whole handshake follows.
+ * certificate was checked. When the ticket comes back, what can be different by then is checked
+ * anew. What fails is not known here, and a whole handshake follows.
  *
  * The ticket is a random number, and the sessions stay in the context, in a table of fixed size.
  * Tickets with the session in them would have the certificate read for each: that takes longer than
@@ -137,9 +137,9 @@ static bool look_up(struct tls_context *c, const unsigned char *id, struct tls_g
 
 /* ---- a ticket comes back ---- */
 
-/* What may have changed since the whole handshake: the time, and in principle the names. The CAs and
- * the level of security are those of the context as long as it lives, so the signatures, which take
- * most of the time of a check, would be found good again. */
+/* What may have changed since the whole handshake: the time, and in principle the names. The CAs
+ * and the level of security are those of the context as long as it lives, so the signatures, which
+ * take most of the time of a check, would be found good again. */
 static bool is_admitted_still(const struct tls *t, const struct tls_given *g)
 {
 	X509 *cert = SSL_SESSION_get0_peer(g->session);
@@ -171,12 +171,6 @@ static SSL_SESSION *on_ticket(SSL *ssl, const unsigned char *id, int length, int
 
 /* ---- */
 
-void tls_give_ticket(SSL *ssl, const struct tls *t)
-{
-	if (t->context->role == NDX_ROLE_SERVER && t->context->resumes)
-		(void)SSL_set_num_tickets(ssl, 1);
-}
-
 void tls_forget_given(struct tls_context *c)
 {
 	for (unsigned i = 0; c->given != NULL && i < TLS_GIVEN_MOST; i++)
@@ -201,7 +195,7 @@ bool tls_let_resume(struct tls_context *c)
 	if (c->given == NULL)
 		return false;
 	/* SSL_OP_NO_TICKET stays: no tickets with a session in them. The number of tickets stays 0,
-	 * tls_give_ticket() raises that of a channel. */
+	 * tls_verify.c raises that of a channel. */
 	(void)SSL_CTX_set_timeout(c->ssl, (long)c->ticket_s);
 	(void)SSL_CTX_set_session_cache_mode(c->ssl, SSL_SESS_CACHE_SERVER |
 	                                                     SSL_SESS_CACHE_NO_INTERNAL |

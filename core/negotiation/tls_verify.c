@@ -87,6 +87,13 @@ static bool is_unknown_ca(int error)
 	       error == X509_V_ERR_CERT_SIGNATURE_FAILURE;
 }
 
+/* A client whose certificate a server has verified may resume. */
+static void give_ticket(SSL *ssl, const struct tls *t)
+{
+	if (t->context->role == NDX_ROLE_SERVER && t->context->resumes)
+		(void)SSL_set_num_tickets(ssl, 1);
+}
+
 static int check(int good, X509_STORE_CTX *x)
 {
 	SSL *ssl = X509_STORE_CTX_get_ex_data(x, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -100,7 +107,7 @@ static int check(int good, X509_STORE_CTX *x)
 			return 1;
 		if (!tls_is_for(cert, t))
 			return name_mismatch(t, x, cert);
-		tls_give_ticket(ssl, t);
+		give_ticket(ssl, t);
 		return 1;
 	}
 	if (is_unknown_ca(error))

@@ -389,7 +389,7 @@ const struct ndx_frame *ndx_frame_retain(const struct ndx_frame *frame)
 	return frame;
 }
 
-/* Lock held; nobody has a reference of the frame any more. True: its slot can be posted again. */
+/* Lock held; the last reference of the frame is gone. True: its slot can be posted again. */
 static bool take_back(struct slab *slab, struct slot *slot)
 {
 	slab->held--;

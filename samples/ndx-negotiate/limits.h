@@ -24,11 +24,11 @@ struct limits {
 	uint64_t principal_memory;
 	const char *grants; /* a file */
 };
-#define LIMITS_INITIALIZER                                                                        \
-	{                                                                                         \
-		.sessions = LIMIT_DEFAULT, .waiting = LIMIT_DEFAULT, .hello_ms = LIMIT_DEFAULT,   \
-		.handshakes = LIMIT_DEFAULT, .address_handshakes = LIMIT_DEFAULT,                 \
-		.principal_sessions = LIMIT_DEFAULT, .principal_queue_pairs = LIMIT_DEFAULT       \
+#define LIMITS_INITIALIZER                                                                      \
+	{                                                                                       \
+		.sessions = LIMIT_DEFAULT, .waiting = LIMIT_DEFAULT, .hello_ms = LIMIT_DEFAULT, \
+		.handshakes = LIMIT_DEFAULT, .address_handshakes = LIMIT_DEFAULT,               \
+		.principal_sessions = LIMIT_DEFAULT, .principal_queue_pairs = LIMIT_DEFAULT     \
 	}
 
 /** Rows of a table of struct sample_option. */
@@ -42,8 +42,12 @@ struct limits {
 		{"--max-waiting", "N",                                                            \
 	         "server: connections of an address before hello, 0: any (2048)",                 \
 	         .number = &(limits).waiting, .max = LIMIT_MOST},                                 \
-		{"--hello-timeout", "MS", "server: from a connection to its hello (5000)",        \
-	         .number = &(limits).hello_ms, .min = 1, .max = 1u << 30},                        \
+		{"--hello-timeout",                                                               \
+	         "MS",                                                                            \
+	         "server: from a connection to its hello (5000)",                                 \
+	         .number = &(limits).hello_ms,                                                    \
+	         .min = 1,                                                                        \
+	         .max = 1u << 30},                                                                \
 		{"--max-handshakes", "N", "server: connections a second, 0: any (with TLS 1024)", \
 	         .number = &(limits).handshakes, .max = LIMIT_MOST},                              \
 		{"--address-handshakes", "N", "server: the same, of an address (with TLS 256)",   \

@@ -338,8 +338,8 @@ static void a_ca_that_is_not_trusted_any_more_is_refused(void **state)
 	pair_open_usual(&p);
 	shakes_and_resumes(&p);
 	first = p.contexts[SERVER];
-	assert_int_equal(
-		tls_context_create(&alien, NDX_ROLE_SERVER, "server", &p.contexts[SERVER]), NDX_OK);
+	assert_int_equal(tls_context_create(&alien, NDX_ROLE_SERVER, "server", &p.contexts[SERVER]),
+	                 NDX_OK);
 	assert_int_equal(shake(&p), REFUSED);
 	tls_context_put(first);
 	pair_close(&p);
