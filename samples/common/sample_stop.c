@@ -6,8 +6,10 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sample_options.h"
@@ -16,7 +18,8 @@ static struct {
 	pthread_mutex_t lock;
 	sem_t came;
 	atomic_int number; /* of the first signal; 0: none */
-	pid_t owner;       /* the process of sample_stop_with() */
+	atomic_llong since_ms;
+	pid_t owner; /* the process of sample_stop_with() */
 	void (*summary)(void *arg);
 	void *arg;
 } stopping = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -33,6 +36,32 @@ static void die_by(int number)
 	(void)raise(number);
 }
 
+static long long now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+/* In a handler: is this the first signal? One that comes later ends the program at once; timeout(1)
+ * and shells may send the first one twice. */
+static bool is_first(int number)
+{
+	const long long now = now_ms();
+	long long none = 0;
+
+	if (atomic_compare_exchange_strong(&stopping.since_ms, &none, now)) {
+		stopping.number = number;
+		/* The lock's owner may be stuck, and the summary with it. */
+		(void)alarm(SAMPLE_STOP_S);
+		return true;
+	}
+	if (now - stopping.since_ms >= SAMPLE_AGAIN_MS)
+		die_by(number);
+	return false;
+}
+
 static void (*ask_stop)(int signal_number);
 
 static void on_alarm(int number)
@@ -43,11 +72,11 @@ static void on_alarm(int number)
 
 static void on_stop(int number)
 {
-	int none = 0;
+	const int error = errno;
 
-	if (atomic_compare_exchange_strong(&stopping.number, &none, number))
-		(void)alarm(SAMPLE_STOP_S);
+	(void)is_first(number);
 	ask_stop(number);
+	errno = error;
 }
 
 void sample_on_stop(void (*handler)(int signal_number))
@@ -73,15 +102,11 @@ void sample_stop_by_signal(void)
 static void on_signal(int number)
 {
 	const int error = errno;
-	int none = 0;
 
 	if (getpid() != stopping.owner)
 		die_by(number);
-	if (atomic_compare_exchange_strong(&stopping.number, &none, number)) {
-		/* The lock's owner may be stuck, and the summary with it. */
-		(void)alarm(SAMPLE_STOP_S);
+	if (is_first(number))
 		(void)sem_post(&stopping.came);
-	}
 	errno = error;
 }
 

@@ -11,7 +11,8 @@
 /**
  * Install `handler` for SIGINT and SIGTERM; the signals interrupt a blocking system call. The
  * program has SAMPLE_STOP_S seconds to end then. It is ended by the signal if something still
- * blocks, for example the disconnect from a peer that does not answer; so flush what is to be seen.
+ * blocks, for example the disconnect from a peer that does not answer, or if another signal comes
+ * after SAMPLE_AGAIN_MS; so flush what is to be seen.
  */
 void sample_on_stop(void (*handler)(int signal_number));
 
@@ -19,12 +20,15 @@ void sample_on_stop(void (*handler)(int signal_number));
 void sample_stop_by_signal(void);
 
 /** More than the second in which programs end, because a machine may be loaded. */
-#define SAMPLE_STOP_S 3u
+#define SAMPLE_STOP_S 10u
+/** From then on after the first signal another one ends the program at once. */
+#define SAMPLE_AGAIN_MS 1000
 
 /**
  * From now on a SIGINT or SIGTERM calls @p summary once, on a thread of its own and with the lock
  * of sample_stop_lock() held, then flushes stdout and ends the process by the signal; after
- * SAMPLE_STOP_S seconds without the summary, if the lock or the summary is stuck. The signals
+ * SAMPLE_STOP_S seconds, or by another signal after SAMPLE_AGAIN_MS, without the summary, if the
+ * lock or the summary is stuck. The signals
  * reach only the process that called this: a forked child dies by them at once. Returns an enum
  * sample_exit; a failure was printed.
  */

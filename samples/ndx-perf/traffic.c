@@ -8,7 +8,7 @@
 #define BATCH 16u
 #define POLLS_PER_LOOK 128u /* between two looks at the clock */
 #define SLEEP_MS 100u       /* how often a sleeping thread looks whether to stop */
-#define END_MS 2000u        /* for own requests, once the program or the test is to end */
+#define END_MS 8000u        /* for own requests, once the program or the test is to end */
 #define TURNS 8u            /* see struct link */
 
 static bool is_stopping(const struct worker *worker)
