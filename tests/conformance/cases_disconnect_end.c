@@ -442,7 +442,7 @@ void case_disconnect_helper_that_gives_up_leaves_the_notification(struct check *
 
 	side_attr_init(&quick);
 	side_attr_init(&slow);
-	slow.drain_ms = 300;
+	slow.drain_ms = 1500; /* the look at the notification has to come before */
 	p = pair_up_with(c, &quick, &slow);
 	if (!p)
 		return;
