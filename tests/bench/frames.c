@@ -222,7 +222,8 @@ static double plain_block(const struct stage *s, struct traffic *traffic, struct
 	const struct lane_attr attr = {
 		.uris = {s->uris[0], s->uris[1]}, .size = s->size, .depth = SLOTS};
 	struct lane *lane = lane_open_ndx(&attr);
-	const struct traffic_block block = {lane, TRAFFIC_STREAM, s->wait, s->frames};
+	const struct traffic_block block = {lane, TRAFFIC_STREAM, s->wait, s->frames,
+	                                    s->frames / 16 + 8};
 	uint64_t ns;
 
 	charge(cost, -1, s);

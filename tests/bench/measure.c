@@ -9,6 +9,7 @@
 
 #define MAX_COUNT (UINT64_C(1) << 22)
 #define NS_PER_MS 1000000u
+#define WARM_LEAST 8u /* messages */
 
 /* AGAIN: the same lane as SAME */
 enum { NDX, SAME, AGAIN, PLAIN, BESIDE, LANES = BESIDE + (int)LANE_BESIDES };
@@ -62,6 +63,7 @@ static uint64_t calibrate(const struct measure_plan *plan, struct traffic *traff
 	const double wanted = (double)plan->block_ms * NS_PER_MS;
 
 	for (block.count = 8; block.count < MAX_COUNT;) {
+		block.warm = block.count / 16 + WARM_LEAST;
 		const double ns = (double)traffic_run(traffic, &block);
 		const double factor = wanted / (ns > 1 ? ns : 1);
 
@@ -184,6 +186,7 @@ static void try_once(const struct measure_plan *plan, struct traffic *traffic,
 		row->has_beside[k] = lanes[BESIDE + k] != NULL;
 	block.lane = row->compared ? lanes[SAME] : lanes[NDX];
 	block.count = calibrate(plan, traffic, block);
+	block.warm = block.count * plan->warm_up_ms / plan->block_ms + WARM_LEAST;
 	run_rounds(traffic, block, lanes, &r);
 	conclude(&r, row);
 	for (unsigned k = 0; k < LANES; k++) {

@@ -17,6 +17,9 @@ struct measure_plan {
 	bool beside[LANE_BESIDES];
 	unsigned blocks; /* rounds, each with one block of every lane */
 	unsigned block_ms;
+	/* before each block, and not measured: a control thread leaves a queue to a consumer that
+	 * begins to poll within two ticks of 2 ms */
+	unsigned warm_up_ms;
 	unsigned tries;       /* while the outcome is undecided */
 	uint64_t deadline_ns; /* no further try behind it */
 };

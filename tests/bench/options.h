@@ -25,6 +25,7 @@ struct options {
 	unsigned depth_count;
 	uint32_t blocks;
 	uint32_t block_ms;
+	uint32_t warm_up_ms;
 	uint32_t tries;
 	uint32_t threads;
 	uint32_t seconds; /* no further try behind it */

@@ -26,6 +26,7 @@ static struct measure_plan plan_of(const struct options *options)
 		.uris = {options->uris[0], options->uris[1]},
 		.blocks = options->blocks,
 		.block_ms = options->block_ms,
+		.warm_up_ms = options->warm_up_ms,
 		.tries = options->tries,
 		.deadline_ns = traffic_now_ns() + options->seconds * UINT64_C(1000000000),
 	};
@@ -134,8 +135,8 @@ int main(int argc, char **argv)
 	if (options.threads == 1)
 		options.mode[1] = false;
 	plan = plan_of(&options);
-	(void)fprintf(stderr, "seed %u, %u blocks of %u ms\n", options.seed, plan.blocks,
-	              plan.block_ms);
+	(void)fprintf(stderr, "seed %u, %u blocks of %u ms after %u ms\n", options.seed,
+	              plan.blocks, plan.block_ms, plan.warm_up_ms);
 	cursor.traffic = traffic_start(options.threads);
 	sample_stop_lock();
 	cursor.report = report_begin(&plan, options.json);

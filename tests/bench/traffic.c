@@ -7,9 +7,6 @@
 
 #include "lane.h"
 
-#define WARM_PART 16u /* of a block, to warm up */
-#define WARM_LEAST 8u
-
 struct traffic {
 	unsigned threads; /* of the traffic: the caller's own only waits */
 	pthread_t thread[2];
@@ -127,11 +124,6 @@ static void serve(const struct traffic_block *block, uint64_t count)
 	finish_sends(end, all, block->wait);
 }
 
-static uint64_t warm_count(const struct traffic_block *block)
-{
-	return block->count / WARM_PART + WARM_LEAST;
-}
-
 static void *second_thread(void *arg)
 {
 	struct traffic *traffic = arg;
@@ -143,7 +135,7 @@ static void *second_thread(void *arg)
 		block = traffic->block;
 		if (block == NULL)
 			return NULL;
-		serve(block, warm_count(block));
+		serve(block, block->warm);
 		__atomic_add_fetch(&traffic->done, 1, __ATOMIC_RELEASE);
 		serve(block, block->count);
 		__atomic_add_fetch(&traffic->done, 1, __ATOMIC_RELEASE);
@@ -181,7 +173,7 @@ static void run_first(struct traffic *traffic)
 	const struct traffic_block *block = traffic->block;
 	uint64_t start;
 
-	demand(traffic, warm_count(block), 1);
+	demand(traffic, block->warm, 1);
 	start = traffic_now_ns();
 	demand(traffic, block->count, 2);
 	traffic->ns = traffic_now_ns() - start;
@@ -242,7 +234,7 @@ static void run_both(struct traffic *traffic)
 
 	if (block->wait)
 		lane_die("one thread", "cannot sleep for both ends");
-	drive_both(block, warm_count(block));
+	drive_both(block, block->warm);
 	start = traffic_now_ns();
 	drive_both(block, block->count);
 	traffic->ns = traffic_now_ns() - start;

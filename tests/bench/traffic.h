@@ -17,13 +17,14 @@ struct traffic_block {
 	enum traffic_test test;
 	bool wait;      /* sleep instead of polling */
 	uint64_t count; /* messages there (and back, but for streams) */
+	uint64_t warm;  /* so many before them, which are not measured */
 };
 
 /* threads: 2, an end each; or 1, which drives both in turn and can only poll. */
 struct traffic *traffic_start(unsigned threads);
 void traffic_stop(struct traffic *traffic);
 
-/* Run a block, and a short one before it that is not measured; nanoseconds for the block. */
+/* Run a block; nanoseconds, without what warms up. */
 uint64_t traffic_run(struct traffic *traffic, const struct traffic_block *block);
 
 /* Keep the thread on the processor of end 0 or 1, as the traffic's own are. */
