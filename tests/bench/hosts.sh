@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # usage: sh tests/bench/hosts.sh [--quick]
 # ndx-perf between two processes beside iperf3 and ucx_perftest, and beside ndx-perf compare, all over
-# TCP on the loopback interface, in turn, as medians of some rounds. Writes the table of "Between two
-# processes" in docs/performance.md, and docs/performance/hosts.json. On a quiet machine, in three
-# minutes; --quick: in half a minute, to see that it works; the page stays as it is.
+# TCP on the loopback interface, in turn, as medians of some rounds, and as ratios within a round:
+# many short rounds, because the machine's speed changes from one to the next. Writes the table of
+# "Between two processes" in docs/performance.md, and docs/performance/hosts.json. On a quiet machine,
+# in five minutes; --quick: in half a minute, to see that it works; the page stays as it is.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$src"
@@ -13,7 +14,7 @@ page=$src/docs/performance.md
 uri='ofi:tcp?iface=lo'
 quick=
 case ${1:-} in
-'') rounds=5 seconds=3 iterations=100000 blocks='--blocks 20 --block-ms 15 --tries 2' ;;
+'') rounds=20 seconds=1 iterations=50000 blocks='--blocks 6 --block-ms 50 --tries 1' ;;
 --quick) rounds=1 seconds=0.5 iterations=2000 blocks='--blocks 2 --block-ms 2 --tries 1' quick=1 ;;
 *)
 	sed -n '3s/^# //p' "$0" >&2
@@ -35,7 +36,7 @@ export UCX_TLS=tcp UCX_NET_DEVICES=lo UCX_WARN_UNUSED_ENV_VARS=n
 
 # figure WHAT UNIT SIZE TOOL VALUE: one figure of one round
 figure() {
-	echo "$1	$2	$3	$4	$5" >>"$tmp/figures.tsv"
+	echo "$1	$2	$3	$4	$5	$round" >>"$tmp/figures.tsv"
 	echo "  $1, $3 bytes, $4: $5 $2" >&2
 }
 # Each end of iperf3 gets a processor, as those of ndx-perf do.
@@ -124,22 +125,32 @@ while [ $round -lt $rounds ]; do
 done
 
 jq -R -s '
-	def median: sort | if length % 2 == 1 then .[length / 2 | floor]
-		else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+	def quantile($q): sort | ((length - 1) * $q) as $at | ($at | floor) as $low |
+		.[$low] + ($at - $low) * ((.[$low + 1] // .[$low]) - .[$low]);
+	def reference: if .what == "bandwidth" then "iperf3" else "ndx-perf compare" end;
 	split("\n") | map(select(. != "") | split("\t")) |
-	group_by([.[0], (.[2] | tonumber), .[3]]) |
-	map({what: .[0][0], unit: .[0][1], size: (.[0][2] | tonumber), program: .[0][3],
-		median: (map(.[4] | tonumber) | median), least: (map(.[4] | tonumber) | min),
-		most: (map(.[4] | tonumber) | max), rounds: length})' \
-	"$tmp/figures.tsv" >"$tmp/hosts.json"
+	map({what: .[0], unit: .[1], size: (.[2] | tonumber), program: .[3], value: (.[4] | tonumber),
+		round: .[5]}) |
+	group_by([.what, .size]) | map(
+		(map(select(.program == reference)) | INDEX(.round)) as $reference |
+		group_by(.program) | map(
+			map(.value) as $values | map(.value / $reference[.round].value) as $ratios |
+			(.[0] | {what, unit, size, program}) +
+			{median: ($values | quantile(0.5)), least: ($values | min), most: ($values | max),
+			beside: (.[0] | reference), ratio: ($ratios | quantile(0.5)),
+			quartiles: [($ratios | quantile(0.25)), ($ratios | quantile(0.75))],
+			rounds: ($values | length)})[])' "$tmp/figures.tsv" >"$tmp/hosts.json"
 {
-	echo "Written by \`tests/bench/hosts.sh\`: medians of $rounds rounds, and their range."
+	echo "Written by \`tests/bench/hosts.sh\`: medians of $rounds rounds, and their range. *beside* is"
+	echo "the median of the ratios within a round to \`iperf3\` (bandwidth) and to \`ndx-perf compare\`"
+	echo "(latency), with the quartiles."
 	echo
-	echo '| what | size | program | median | least .. most |'
-	echo '|---|---:|---|---:|---|'
+	echo '| what | size | program | median | least .. most | beside | quartiles |'
+	echo '|---|---:|---|---:|---|---:|---|'
 	jq -r 'def digits: . * 100 | round / 100; .[] |
 		"| \(.what), \(.unit) | \(.size) B | \(.program) | \(.median | digits) | \(
-			.least | digits) .. \(.most | digits) |"' "$tmp/hosts.json"
+			.least | digits) .. \(.most | digits) | **\(.ratio | digits)** | \(
+			.quartiles | map(digits) | join(" .. ")) |"' "$tmp/hosts.json"
 	echo
 	echo 'The figures are in [hosts.json](performance/hosts.json), too.'
 } >"$tmp/table.md"
