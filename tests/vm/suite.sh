@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# usage: suite.sh SOURCE CASES TIMES ROUNDS DEATHS FRAMES
-# In the guest: everything that tests/run.sh runs there. CASES selects cases of ndx-conformance,
-# TIMES is the number of runs with programs of rdmacm-utils, ROUNDS and DEATHS are those of
-# ndx-torture, FRAMES is the number of streamed frames. Prints TAP, part by part. tests/run.sh packs
-# the files that it needs.
+# usage: suite.sh SOURCE PART CASES TIMES ROUNDS DEATHS FRAMES
+# In the guest: everything that tests/run.sh runs there. PART is conformance, of verbs and of
+# shims/ndspi; or programs, and the conformance of ofi:verbs. The two take about as long. CASES selects
+# cases of ndx-conformance, TIMES is the number of runs with programs of rdmacm-utils, ROUNDS and
+# DEATHS are those of ndx-torture, FRAMES is the number of streamed frames. Prints TAP, piece by
+# piece. tests/run.sh packs the files that it needs.
 set -u
-src=$1 cases=$2 times=$3 rounds=$4 deaths=$5 frames=$6
+src=$1 part=$2 cases=$3 times=$4 rounds=$5 deaths=$6 frames=$7
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 count=0 ended=0
@@ -38,6 +39,11 @@ show() {
 	[ "$before" != "$((count - 1))-$ended" ] || sed 's/^/# /' "$log"
 }
 
+if [ "$part" = conformance ]; then
+	sh "$src/tests/vm/ndspi.sh" "$src" "$((rounds > 0 ? 1 : 7))" || ended=1
+	ndx-conformance verbs:rxe0 verbs:rxe1 --filter "$cases" || ended=1
+	exit $ended
+fi
 sh "$src/tests/vm/peers.sh" "$src" "$times" || ended=1
 sh "$src/tests/vm/negotiate.sh" "$src" || ended=1
 sh "$src/tests/vm/path.sh" "$src" || ended=1
@@ -52,7 +58,6 @@ run receiver.hold_1s receiver-cases --hold-ms 1000 \
 run receiver.frames sh "$src/tests/vm/frames.sh" "$src" "$frames"
 sh "$src/tests/vm/surf.sh" "$src" || ended=1
 sh "$src/tests/vm/stacks.sh" || ended=1
-sh "$src/tests/vm/ndspi.sh" "$src" "$((rounds > 0 ? 1 : 7))" || ended=1
 run wire.device_removed sh "$src/tests/vm/removal.sh"
 run verbs.foreign_device timeout -s KILL 90 foreign-device verbs:rxe0 rxe1 10.9.0.2
 random=$src/build/bin/test_ofi_srq_random
@@ -73,10 +78,9 @@ if [ "$deaths" -gt 0 ]; then
 	run torture.deaths_ofi_verbs ndx-torture "$ofi0" "$ofi1" --kill --rounds "$deaths"
 fi
 echo "1..$count"
-ndx-conformance verbs:rxe0 verbs:rxe1 --filter "$cases" || ended=1
 # The queues of this stack are NDX's own.
 [ "$cases" = '*' ] || ndx-conformance "$ofi0" "$ofi1" --filter 'srq.*' || ended=1
-# On the other stack, and with a side on each, the ordinary run has only a few cases.
+# On this stack, and with a side on each, the ordinary run has only a few cases.
 [ "$cases" = '*' ] || cases='[cd]*.[ac]*'
 ndx-conformance "$ofi0" "$ofi1" --filter "$cases" || ended=1
 ndx-conformance verbs:rxe0 "$ofi1" --filter "$cases" || ended=1
