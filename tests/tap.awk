@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Reads the TAP of a guest, writes VERDICT NAME [: REASON] per line, as junit.awk does. A deviation that
-# is listed is "not ok ... # TODO". What a failed case says goes to the file `why`.
+# is listed is "not ok ... # TODO". What a failed case says goes to the file `why`. If there are more or
+# fewer results than the plans say, NAME plan has failed.
 # usage: awk -v run=GUEST -v why=FILE -f why.awk -f tap.awk FILE
 
 function finish() {
@@ -10,12 +11,20 @@ function finish() {
 	why_begin()
 }
 
+# A program writes its progress to the console, too, and deletes it before the next result.
 {
 	sub(/\r$/, "")
+	sub(/^.*\r/, "")
+	sub(/^\033\[K/, "")
+}
+
+/^1\.\.[0-9]+$/ {
+	planned += substr($0, 4)
 }
 
 /^(not )?ok / {
 	finish()
+	results++
 	verdict = /# SKIP/ || /^not ok .*# TODO/ ? "skipped" : /^not/ ? "failed" : "passed"
 	name = $0
 	sub(/^(not )?ok [0-9]+ - /, "", name)
@@ -36,4 +45,6 @@ function finish() {
 
 END {
 	finish()
+	if (results > 0 && results != planned)
+		print "failed", run "/plan : there are " results " results, of " planned + 0
 }
