@@ -127,7 +127,9 @@ void ndx_connector_close(struct ndx_connector *connector);
  *
  * @retval NDX_E_INVALID_PARAMETER          NULL argument, or neither IPv4 nor IPv6
  * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter
- * @retval NDX_E_ACCESS_DENIED              this process may not use a port below 1024 (ip(7))
+ * @retval NDX_E_ACCESS_DENIED              this process may not use a port below 1024 (ip(7));
+ *                                          providers whose ports are not the system's (loop) allow
+ *                                          each port
  * @retval NDX_E_SHARING_VIOLATION          port in use
  * @retval NDX_E_TOO_MANY_ADDRESSES         no free port
  * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED the connector was bound before, in whatever state it is

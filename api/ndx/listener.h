@@ -49,7 +49,9 @@ void ndx_listener_close(struct ndx_listener *listener);
  * @retval NDX_E_INVALID_PARAMETER          NULL argument, or neither IPv4 nor IPv6
  * @retval NDX_E_INVALID_ADDRESS            not an address of this adapter, or refused by the
  *                                          provider's trust rule
- * @retval NDX_E_ACCESS_DENIED              this process may not use a port below 1024 (ip(7))
+ * @retval NDX_E_ACCESS_DENIED              this process may not use a port below 1024 (ip(7));
+ *                                          ndx_listener_listen() may report it instead. Providers
+ *                                          whose ports are not the system's (loop) allow each port
  * @retval NDX_E_SHARING_VIOLATION          port in use; ndx_listener_listen() may report it instead
  * @retval NDX_E_TOO_MANY_ADDRESSES         no free port
  * @retval NDX_E_ADDRESS_ALREADY_ASSOCIATED bound already
@@ -72,6 +74,7 @@ enum ndx_status ndx_listener_bind(struct ndx_listener *listener, const struct so
  *
  * @retval NDX_E_INVALID_DEVICE_STATE   not bound, or listening already
  * @retval NDX_E_SHARING_VIOLATION      port in use
+ * @retval NDX_E_ACCESS_DENIED          this process may not use a port below 1024 (ip(7))
  * @retval NDX_E_INSUFFICIENT_RESOURCES no resources left
  * @retval NDX_E_DEVICE_NOT_READY       ofi:tcp: the kernel does not report which user owns a
  *                                      socket; ndx_last_error() says what to do
