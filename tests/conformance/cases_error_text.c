@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* error.*: failures that come later than the call have a text, too, and never that of another. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cases.h"
 #include "peer.h"
 #include "traffic.h"
 
-enum { RECEIVES = 2, TEXT = 512 };
+enum { RECEIVES = 2, TEXT = 512, WORDS = 64, SHORT_MS = 50 };
 
 /* A failure of this thread that has nothing to do with the case. */
 static bool leave_a_stale_text(struct check *c)
@@ -66,6 +69,96 @@ void case_error_refused_connect_has_a_text(struct check *c)
 	                            address_length(&p->address), NULL, 0, WAIT_MS, &conn),
 	             NDX_E_CONNECTION_REFUSED, "connect_to where there is no listener");
 	has_all(c, ndx_last_error(), "ndx_connect_to()", "NDX_E_CONNECTION_REFUSED", " -> ");
+}
+
+/* "HOST:PORT", "[HOST]:PORT"; of port 0 without the port. */
+static const char *address_words(const struct sockaddr_storage *address, char words[WORDS])
+{
+	const uint16_t port = address_port(address);
+	char host[INET6_ADDRSTRLEN] = "?";
+	struct sockaddr_in6 v6;
+	struct sockaddr_in v4;
+	int used;
+
+	if (address->ss_family == AF_INET6) {
+		memcpy(&v6, address, sizeof(v6));
+		(void)inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
+		used = snprintf(words, WORDS, "[%s]:", host);
+	} else {
+		memcpy(&v4, address, sizeof(v4));
+		(void)inet_ntop(AF_INET, &v4.sin_addr, host, sizeof(host));
+		used = snprintf(words, WORDS, "%s:", host);
+	}
+	if (port != 0)
+		(void)snprintf(words + used, WORDS - (size_t)used, "%u", port);
+	return words;
+}
+
+/* Which connector, where to, what was missing for how long, and what to look at. */
+void case_error_connect_to_without_an_answer_has_a_text(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+	struct ndx_connector *conn = NULL;
+	char to[WORDS];
+
+	if (!p || !leave_a_stale_text(c))
+		return;
+	check_status(c,
+	             ndx_connect_to(p->a.adapter, p->a.qp, address_of(&p->address),
+	                            address_length(&p->address), NULL, 0, SHORT_MS, &conn),
+	             NDX_E_IO_TIMEOUT, "connect_to that nobody answers");
+	has_all(c, ndx_last_error(), "the time-out", "ndx_connect_to: connector#", " qp#");
+	has_all(c, ndx_last_error(), "the time-out", " -> ", address_words(&p->address, to));
+	has_all(c, ndx_last_error(), "the time-out", ": no answer in 50 ms; ",
+	        "; the server has not accepted");
+}
+
+void case_error_accept_from_without_a_client_has_a_text(struct check *c)
+{
+	struct pair *p = pair_open(c, NULL, NULL);
+	struct ndx_connector *conn = NULL;
+	char at[WORDS];
+
+	if (!p || !leave_a_stale_text(c))
+		return;
+	check_status(c,
+	             ndx_accept_from(p->b.adapter, p->listener, p->b.qp, NULL, 0, SHORT_MS, &conn),
+	             NDX_E_IO_TIMEOUT, "accept_from that nobody calls");
+	has_all(c, ndx_last_error(), "the time-out",
+	        "ndx_accept_from: ", address_words(&p->address, at));
+	has_all(c, ndx_last_error(), "the time-out", ": no client has come in 50 ms; ",
+	        "; see that clients connect to this address");
+}
+
+/* A bound connector has both addresses. */
+void case_error_connect_without_an_answer_has_a_text(struct check *c)
+{
+	struct side_attr attr;
+	struct pair *p;
+	char from[WORDS];
+	char to[WORDS];
+	struct sockaddr_storage own;
+	socklen_t room = sizeof(own);
+
+	side_attr_init(&attr);
+	attr.connect_ms = SHORT_MS;
+	p = pair_open(c, &attr, NULL);
+	if (!p)
+		return;
+	memset(&own, 0, sizeof(own));
+	check_status(c,
+	             ndx_connector_bind(p->a.conn,
+	                                address_of_const(place_address(p->a.place, AF_UNSPEC)),
+	                                address_length(place_address(p->a.place, AF_UNSPEC))),
+	             NDX_OK, "bind");
+	check_status(c, ndx_connector_get_local_address(p->a.conn, address_of(&own), &room), NDX_OK,
+	             "get_local_address");
+	check_async(c, side_connect(&p->a, &p->address, NULL, 0), &p->a.ov, NDX_E_IO_TIMEOUT,
+	            "connect");
+	connector_says(&p->a, "the time-out", address_words(&own, from),
+	               address_words(&p->address, to));
+	connector_says(&p->a, "the time-out", "connector#",
+	               ": connecting failed: NDX_E_IO_TIMEOUT: no answer in connect_timeout_ms");
 }
 
 void case_error_refusal_has_the_words_of_the_peer(struct check *c)

@@ -91,3 +91,74 @@ void case_negotiated_queue_pairs_added_with_a_wrong_key(struct check *c)
 down:
 	stage_down(&s);
 }
+
+enum { BATCH = 2 };
+
+static bool batch_is_added(struct stage *s, uint32_t at, uint32_t index)
+{
+	struct ndx_session_queue_pair list[STAGE_MOST];
+	uint32_t first = 0;
+
+	stage_list(s, at, BATCH, list);
+	return check_status(s->c, ndx_session_add_queue_pairs(s->session, list, BATCH, &first),
+	                    NDX_OK, "add_queue_pairs") &&
+	       check_that(s->c, first == index, "the first index is %u, not %u", first, index);
+}
+
+/* The addition has ended: a cancel comes too late for it, and is not kept for what follows. */
+void case_negotiated_queue_pairs_added_before_a_cancel(struct check *c)
+{
+	enum { ALL = 8, FIRST = 2 };
+	struct ndx_session_queue_pair list[STAGE_MOST];
+	struct ndx_overlapped ov = {.reserved = {0}};
+	struct stage s;
+
+	if (!stage_open_some(&s, c, ALL, FIRST, ALL) ||
+	    !check_status(c, ndx_session_run(s.session), NDX_OK, "run") ||
+	    !batch_is_added(&s, FIRST, FIRST))
+		goto down;
+	ndx_session_cancel(s.session);
+	stage_list(&s, FIRST + BATCH, BATCH, list);
+	if (!check_async(c, ndx_session_add_queue_pairs_overlapped(s.session, list, BATCH, &ov),
+	                 &ov, NDX_OK, "add_queue_pairs_overlapped"))
+		goto down;
+	ndx_session_cancel(s.session);
+	if (!batch_is_added(&s, FIRST + 2 * BATCH, FIRST + 2 * BATCH) ||
+	    !stage_agreements_differ(&s))
+		goto down;
+	ndx_session_cancel(s.session);
+	if (stage_all_pass(&s, ALL))
+		check_status(c, ndx_session_execute(s.session, NDX_STAGE_DONE), NDX_OK, "done");
+down:
+	stage_down(&s);
+}
+
+/* The cancel is of the addition alone: the session and what it had go on, and may have others. */
+void case_negotiated_queue_pairs_added_and_cancelled(struct check *c)
+{
+	enum { ALL = 6, FIRST = 2 };
+	struct ndx_session_error e = {.size = sizeof(e)};
+	struct ndx_session_queue_pair list[STAGE_MOST];
+	struct stage s;
+
+	if (!stage_open_some(&s, c, ALL, FIRST, ALL) ||
+	    !check_status(c, ndx_session_run(s.session), NDX_OK, "run"))
+		goto down;
+	stage_list(&s, FIRST, BATCH, list);
+	s.cancels = true;
+	check_status(c, ndx_session_add_queue_pairs(s.session, list, BATCH, NULL), NDX_E_CANCELED,
+	             "add_queue_pairs, cancelled");
+	check_status(c, ndx_session_get_add_error(s.session, &e), NDX_OK, "get_add_error");
+	check_status(c, e.status, NDX_E_CANCELED, "the error of the addition");
+	check_that(c, ndx_session_get_state(s.session) == NDX_SESSION_CONNECTED,
+	           "the session is %s", ndx_session_state_name(ndx_session_get_state(s.session)));
+	check_that(c, ndx_session_get_queue_pair_count(s.session) == FIRST,
+	           "the session has %u queue pairs", ndx_session_get_queue_pair_count(s.session));
+	s.cancels = false;
+	s.p[FIRST] = s.p[0];
+	s.p[FIRST + 1] = s.p[1];
+	if (batch_is_added(&s, FIRST + BATCH, FIRST + BATCH))
+		(void)stage_all_pass(&s, ALL);
+down:
+	stage_down(&s);
+}

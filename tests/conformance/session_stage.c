@@ -58,12 +58,14 @@ static enum ndx_status on_add_many(void *arg, struct ndx_session *session, uint3
 	struct stage *s = arg;
 
 	(void)session;
-	if (first + count != s->count)
+	if (first + count > s->count)
 		return NDX_E_UNSUCCESSFUL;
 	for (uint32_t i = 0; i < count; i++) {
 		list[i].connector = s->p[first + i]->b.conn;
 		list[i].qp = s->p[first + i]->b.qp;
 	}
+	if (s->cancels)
+		ndx_session_cancel(s->session);
 	return NDX_OK;
 }
 

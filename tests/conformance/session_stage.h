@@ -17,6 +17,7 @@ struct stage {
 	uint32_t starts; /* with so many of them the session begins; the others are added */
 	uint32_t broken; /* index of the queue pair that the server breaks after stage info */
 	enum ndx_status refuses;
+	bool cancels;    /* the client's session, when the server is asked for more queue pairs */
 	uint32_t closed; /* how often the server's callback was called */
 	uint32_t asked;  /* for how many queue pairs the server was asked */
 	struct ndx_negotiation *negotiation;
