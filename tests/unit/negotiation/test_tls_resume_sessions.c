@@ -4,11 +4,6 @@
 
 #include <poll.h>
 
-static void let_files_age(void)
-{
-	(void)poll(NULL, 0, 150);
-}
-
 /* Whether the client's history says that its handshake was resumed. */
 static bool runs_resumed(void **state, const struct host *h, const struct ndx_tls_attr *tls)
 {
@@ -34,7 +29,7 @@ static void sessions_of_a_variant_resume(void **state)
 
 	host_open(&h[0], *state, &server, WAIT_MS);
 	host_open(&h[1], *state, &server, WAIT_MS);
-	let_files_age();
+	papers_age();
 	assert_false(runs_resumed(state, &h[0], &client));
 	log_begin();
 	assert_true(runs_resumed(state, &h[0], &client));
@@ -57,11 +52,11 @@ static void a_change_of_a_file_ends_what_was_kept(void **state)
 	client.cert_file = paper("renewed.pem");
 	client.key_file = paper("renewed.key");
 	host_open(&h, *state, &server, WAIT_MS);
-	let_files_age();
+	papers_age();
 	assert_false(runs_resumed(state, &h, &client));
 	assert_true(runs_resumed(state, &h, &client));
 	papers_leaf(&(struct leaf){"renewed", "ca", "the client", "DNS:client.example", -1, 2});
-	let_files_age();
+	papers_age();
 	assert_false(runs_resumed(state, &h, &client));
 	assert_true(runs_resumed(state, &h, &client));
 	client.no_resumption = true;
@@ -83,7 +78,7 @@ static void a_session_goes_on_by_a_ticket(void **state)
 
 	host_open(&h, *state, &server, WAIT_MS);
 	proxy_start(&p, &h, false);
-	let_files_age();
+	papers_age();
 	s = tls_session(*state, p.address, &client, WAIT_MS);
 	assert_int_equal(ndx_session_connect(s), NDX_OK);
 	__atomic_store_n(&p.cut, 1, __ATOMIC_SEQ_CST);
@@ -104,53 +99,18 @@ static void a_session_goes_on_by_a_ticket(void **state)
 
 /* ---- threads ---- */
 
-enum { THREADS = 4, SESSIONS = 20 };
-
-struct crowd {
-	struct rig *rig;
-	const struct host *host;
-	const struct ndx_tls_attr *tls;
-	unsigned passed; /* atomic */
-};
-
-static void *run_some(void *arg)
-{
-	struct crowd *c = arg;
-
-	for (int i = 0; i < SESSIONS; i++) {
-		struct ndx_session_attr attr;
-		struct ndx_session *s = NULL;
-		const char *server = c->host->address;
-
-		ndx_session_attr_init(&attr);
-		attr.variant = c->rig->variant;
-		attr.servers = &server;
-		attr.server_count = 1;
-		attr.max_message = MESSAGE;
-		attr.tls = c->tls;
-		if (ndx_session_create(&attr, &s) == NDX_OK && ndx_session_run(s) == NDX_OK)
-			(void)__atomic_fetch_add(&c->passed, 1, __ATOMIC_RELAXED);
-		ndx_session_close(s);
-	}
-	return NULL;
-}
-
 static void threads_resume(void **state)
 {
 	const struct ndx_tls_attr client = tls_client();
 	const struct ndx_tls_attr server = tls_server();
-	struct crowd c = {.rig = *state, .tls = &client};
-	pthread_t threads[THREADS];
+	struct crowd c = {.rig = *state, .tls = &client, .threads = 4, .sessions = 20};
 	struct host h;
 
 	host_open(&h, *state, &server, WAIT_MS);
-	let_files_age();
+	papers_age();
 	c.host = &h;
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, run_some, &c), 0);
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(c.passed, THREADS * SESSIONS);
+	crowd_start(&c);
+	crowd_end(&c);
 	host_close(&h);
 }
 

@@ -8,12 +8,6 @@
 #define KEY "000102030405060708090a0b0c0d0e0f"
 #define WRONG_KEY "ff0102030405060708090a0b0c0d0e0f"
 
-/* Files that have only just changed are read by each session. */
-static void let_files_age(void)
-{
-	(void)poll(NULL, 0, 150);
-}
-
 static struct ndx_tls_attr with_key(const char *name)
 {
 	struct ndx_tls_attr tls;
@@ -78,7 +72,7 @@ static void share(void **state, const struct ndx_tls_attr *client,
 	struct host h;
 
 	host_open(&h, *state, server, WAIT_MS);
-	let_files_age();
+	papers_age();
 	one = tls_session(*state, h.address, client, WAIT_MS);
 	two = tls_session(*state, h.address, client, WAIT_MS);
 	assert_non_null(one->tls);
@@ -116,12 +110,12 @@ static void a_key_that_is_written_anew_is_used(void **state)
 	for (int aged = 0; aged < 2; aged++) {
 		paper_write("changing", "alice:" KEY "\n", 0600);
 		if (aged)
-			let_files_age();
+			papers_age();
 		passes(state, &h, &tls);
 		passes(state, &h, &tls);
 		paper_write("changing", "alice:" WRONG_KEY "\n", 0600);
 		if (aged)
-			let_files_age();
+			papers_age();
 		is_refused(state, &h, &tls);
 		is_refused(state, &h, &tls);
 	}
@@ -176,7 +170,7 @@ static void a_file_in_the_place_of_another_is_used(void **state)
 	open_with_key(&h, state);
 	paper_write("place", "alice:" WRONG_KEY "\n", 0600);
 	paper_write("heir", "alice:" KEY "\n", 0600);
-	let_files_age();
+	papers_age();
 	is_refused(state, &h, &tls);
 	assert_int_equal(rename(paper("heir"), paper("place")), 0);
 	passes(state, &h, &tls);
@@ -192,7 +186,7 @@ static void a_session_keeps_its_key(void **state)
 
 	open_with_key(&h, state);
 	paper_write("kept", "alice:" KEY "\n", 0600);
-	let_files_age();
+	papers_age();
 	s = tls_session(*state, h.address, &tls, WAIT_MS);
 	paper_write("kept", "alice:" WRONG_KEY "\n", 0600);
 	is_refused(state, &h, &tls);
@@ -206,13 +200,13 @@ static void a_file_of_no_use_is_noticed(void **state)
 	const struct ndx_tls_attr tls = with_key("lost");
 
 	paper_write("lost", "alice:" KEY "\n", 0600);
-	let_files_age();
+	papers_age();
 	assert_int_equal(create(*state, &tls), NDX_OK);
 	assert_int_equal(chmod(tls.psk_file, 0644), 0);
 	assert_int_equal(create(*state, &tls), NDX_E_INVALID_CONFIG);
 	says("lost is secret, and its mode 0644 lets others open it; chmod 600");
 	assert_int_equal(chmod(tls.psk_file, 0600), 0);
-	let_files_age();
+	papers_age();
 	assert_int_equal(create(*state, &tls), NDX_OK);
 	assert_int_equal(unlink(tls.psk_file), 0);
 	assert_int_equal(create(*state, &tls), NDX_E_NOT_FOUND);
@@ -224,7 +218,7 @@ static void a_file_of_no_use_is_noticed(void **state)
 	if (geteuid() == 0) /* may read every file */
 		return;
 	paper_write("lost", "alice:" KEY "\n", 0600);
-	let_files_age();
+	papers_age();
 	assert_int_equal(create(*state, &tls), NDX_OK);
 	assert_int_equal(chmod(tls.psk_file, 0), 0);
 	assert_int_equal(create(*state, &tls), NDX_E_INVALID_CONFIG);
@@ -248,7 +242,7 @@ static void other_attributes_are_not_shared(void **state)
 	bad[2].key_file = NULL;
 	bad[3].verify = NDX_TLS_VERIFY_NONE; /* not refused */
 	host_open(&h, *state, &server, WAIT_MS);
-	let_files_age();
+	papers_age();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		s = tls_session(*state, h.address, &good, WAIT_MS);
 		last = tls_session(*state, h.address, &bad[i], WAIT_MS);
@@ -263,59 +257,24 @@ static void other_attributes_are_not_shared(void **state)
 
 /* ---- threads ---- */
 
-struct crowd {
-	struct rig *rig;
-	const struct host *host;
-	const struct ndx_tls_attr *tls;
-	unsigned passed; /* atomic */
-};
-
-enum { THREADS = 6, SESSIONS = 12 };
-
-static void *run_some(void *arg)
-{
-	struct crowd *c = arg;
-
-	for (int i = 0; i < SESSIONS; i++) {
-		struct ndx_session_attr attr;
-		struct ndx_session *s = NULL;
-		const char *server = c->host->address;
-
-		ndx_session_attr_init(&attr);
-		attr.variant = c->rig->variant;
-		attr.servers = &server;
-		attr.server_count = 1;
-		attr.max_message = MESSAGE;
-		attr.tls = c->tls;
-		if (ndx_session_create(&attr, &s) == NDX_OK && ndx_session_run(s) == NDX_OK)
-			(void)__atomic_fetch_add(&c->passed, 1, __ATOMIC_RELAXED);
-		ndx_session_close(s);
-	}
-	return NULL;
-}
-
 /* The file is replaced, by the same key, while sessions of several threads look at it. */
 static void threads_share(void **state)
 {
 	const struct ndx_tls_attr tls = with_key("crowded");
-	struct crowd c = {.rig = *state, .tls = &tls};
-	pthread_t threads[THREADS];
+	struct crowd c = {.rig = *state, .tls = &tls, .threads = 6, .sessions = 12};
 	struct host h;
 
 	paper_write("crowded", "alice:" KEY "\n", 0600);
-	let_files_age();
+	papers_age();
 	open_with_key(&h, state);
 	c.host = &h;
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, run_some, &c), 0);
+	crowd_start(&c);
 	for (int i = 0; i < 5; i++) {
 		paper_write("next", "alice:" KEY "\n", 0600);
 		assert_int_equal(rename(paper("next"), paper("crowded")), 0);
 		(void)poll(NULL, 0, 10);
 	}
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(c.passed, THREADS * SESSIONS);
+	crowd_end(&c);
 	host_close(&h);
 }
 

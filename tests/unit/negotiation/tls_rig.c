@@ -51,6 +51,11 @@ void paper_write(const char *name, const char *text, unsigned mode)
 	assert_int_equal(fclose(f), 0);
 }
 
+void papers_age(void)
+{
+	(void)poll(NULL, 0, 150);
+}
+
 void paper_join(const char *name, const char *one, const char *two)
 {
 	const char *const parts[] = {one, two};
@@ -367,6 +372,44 @@ struct ndx_session *tls_session(struct rig *r, const char *address, const struct
 	if (ndx_session_create(&attr, &s) != NDX_OK)
 		fail_msg("%s", ndx_last_error());
 	return s;
+}
+
+/* ---- threads ---- */
+
+static void *run_some(void *arg)
+{
+	struct crowd *c = arg;
+
+	for (unsigned i = 0; i < c->sessions; i++) {
+		struct ndx_session_attr attr;
+		struct ndx_session *s = NULL;
+		const char *server = c->host->address;
+
+		ndx_session_attr_init(&attr);
+		attr.variant = c->rig->variant;
+		attr.servers = &server;
+		attr.server_count = 1;
+		attr.max_message = MESSAGE;
+		attr.tls = c->tls;
+		if (ndx_session_create(&attr, &s) == NDX_OK && ndx_session_run(s) == NDX_OK)
+			(void)__atomic_fetch_add(&c->passed, 1, __ATOMIC_RELAXED);
+		ndx_session_close(s);
+	}
+	return NULL;
+}
+
+void crowd_start(struct crowd *c)
+{
+	assert_true(c->threads <= CROWD_MOST);
+	for (unsigned i = 0; i < c->threads; i++)
+		assert_int_equal(pthread_create(&c->handles[i], NULL, run_some, c), 0);
+}
+
+void crowd_end(struct crowd *c)
+{
+	for (unsigned i = 0; i < c->threads; i++)
+		assert_int_equal(pthread_join(c->handles[i], NULL), 0);
+	assert_int_equal(c->passed, c->threads * c->sessions);
 }
 
 /* ---- the log ---- */

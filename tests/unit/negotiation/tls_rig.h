@@ -33,6 +33,8 @@ void papers_root(const char *file, const char *of);
 /* DIR/name; good for the next few calls. */
 const char *paper(const char *name);
 void paper_write(const char *name, const char *text, unsigned mode);
+/* Until no session takes them for files that have only just changed. */
+void papers_age(void);
 /* A file of the text of two. */
 void paper_join(const char *name, const char *one, const char *two);
 
@@ -66,6 +68,22 @@ void host_has_closed(int fd);
 
 struct ndx_session *tls_session(struct rig *r, const char *address, const struct ndx_tls_attr *tls,
                                 uint32_t connect_ms);
+
+/* Sessions of several threads at the same time. */
+#define CROWD_MOST 8
+struct crowd {
+	const struct rig *rig;
+	const struct host *host;
+	const struct ndx_tls_attr *tls;
+	unsigned threads;  /* at most CROWD_MOST */
+	unsigned sessions; /* of each thread, one after the other */
+	unsigned passed;   /* atomic */
+	pthread_t handles[CROWD_MOST];
+};
+
+void crowd_start(struct crowd *c);
+/* All sessions have ended well. */
+void crowd_end(struct crowd *c);
 
 /* The log from here on. */
 void log_begin(void);
