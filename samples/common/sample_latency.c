@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sample_latency.h"
 
-#include <time.h>
-
 #define STEP_BITS 5 /* SAMPLE_LATENCY_STEPS is 2 to this */
 
 static unsigned bucket_of(uint64_t ns)
@@ -63,12 +61,4 @@ bool sample_latency_next(const struct sample_latency *latency, unsigned *bucket,
 	*count = latency->buckets[*bucket];
 	(*bucket)++;
 	return true;
-}
-
-uint64_t sample_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

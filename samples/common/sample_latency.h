@@ -41,7 +41,4 @@ bool sample_latency_next(const struct sample_latency *latency, unsigned *bucket,
 int sample_latency_plot(const char *program, const char *path, const char *title,
                         const struct sample_latency *latency);
 
-/** Nanoseconds of a monotonic clock. */
-uint64_t sample_now_ns(void);
-
 #endif

@@ -3,20 +3,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "sample_clock.h"
 
 #define SECOND UINT64_C(1000000000) /* in nanoseconds */
 #define SHORT_RUN (5 * SECOND)
 #define PERIOD (SECOND / 4)
-
-static uint64_t time_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
 
 void sample_progress_begin(struct sample_progress *progress, const char *program,
                            const char *things, uint64_t total, bool wanted)
@@ -24,7 +17,7 @@ void sample_progress_begin(struct sample_progress *progress, const char *program
 	*progress = (struct sample_progress){.program = program,
 	                                     .things = things,
 	                                     .total = total,
-	                                     .began_ns = time_ns(),
+	                                     .began_ns = sample_now_ns(),
 	                                     .on = wanted && isatty(STDERR_FILENO) != 0};
 }
 
@@ -51,7 +44,7 @@ void sample_progress_show(struct sample_progress *progress, uint64_t done)
 
 	if (!progress->on)
 		return;
-	now = time_ns();
+	now = sample_now_ns();
 	if (now - progress->began_ns < SHORT_RUN || now - progress->shown_ns < PERIOD)
 		return;
 	progress->shown_ns = now;

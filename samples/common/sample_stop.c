@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "sample_clock.h"
 #include "sample_options.h"
 
 static struct {
@@ -36,19 +36,11 @@ static void die_by(int number)
 	(void)raise(number);
 }
 
-static long long now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 /* In a handler: is this the first signal? One that comes later ends the program at once; timeout(1)
  * and shells may send the first one twice. */
 static bool is_first(int number)
 {
-	const long long now = now_ms();
+	const long long now = (long long)sample_now_ms();
 	long long none = 0;
 
 	if (atomic_compare_exchange_strong(&stopping.since_ms, &none, now)) {

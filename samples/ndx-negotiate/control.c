@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "control_socket.h"
 #include "negotiate.h"
+#include "sample_clock.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
@@ -42,14 +42,6 @@ struct control {
 	struct reader readers[CLIENTS_MOST];
 	uint64_t paused_ms; /* no client is accepted before */
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void drop(struct reader *r)
 {
@@ -90,10 +82,10 @@ static void take_client(struct control *c, struct reader *r)
 
 	if (fd < 0) {
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			c->paused_ms = now_ms() + PAUSE_MS;
+			c->paused_ms = sample_now_ms() + PAUSE_MS;
 		return;
 	}
-	*r = (struct reader){.fd = fd, .deadline_ms = now_ms() + CLIENT_MS};
+	*r = (struct reader){.fd = fd, .deadline_ms = sample_now_ms() + CLIENT_MS};
 	st = ndx_negotiation_server_snapshot(c->server, &r->text);
 	if (st != NDX_OK) {
 		(void)sample_failed(WHO, st, "take a snapshot for the control socket");
@@ -108,7 +100,7 @@ static void take_client(struct control *c, struct reader *r)
 static bool wait_for_work(struct control *c, short ready[CLIENTS_MOST], bool *called)
 {
 	struct pollfd fds[CLIENTS_MOST + 2];
-	const uint64_t now = now_ms();
+	const uint64_t now = sample_now_ms();
 	const bool accepts = free_place(c) != NULL && c->paused_ms <= now;
 	uint64_t until = c->paused_ms > now ? c->paused_ms : UINT64_MAX;
 	int n;
@@ -141,7 +133,7 @@ static void *serve(void *arg)
 	bool called;
 
 	while (wait_for_work(c, ready, &called)) {
-		const uint64_t now = now_ms();
+		const uint64_t now = sample_now_ms();
 
 		for (int i = 0; i < CLIENTS_MOST; i++) {
 			struct reader *r = &c->readers[i];

@@ -13,6 +13,7 @@
 
 #include "control_socket.h"
 #include "negotiate.h"
+#include "sample_clock.h"
 #include "sample_json.h"
 #include "sample_options.h"
 #include "sample_report.h"
@@ -22,14 +23,6 @@ static const char name[] = "ndx-negotiate sessions";
 #define FORMAT 1                       /* of the snapshot */
 #define ANSWER_MOST ((size_t)64 << 20) /* bytes */
 #define CELL 64                        /* bytes of a text that is shown */
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* ---- the answer ---- */
 
@@ -48,7 +41,7 @@ static int connect_to(const char *path, uint64_t deadline_ms)
 		if (connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0)
 			return fd;
 		error = errno;
-		if ((error != EAGAIN && error != EINTR) || now_ms() >= deadline_ms)
+		if ((error != EAGAIN && error != EINTR) || sample_now_ms() >= deadline_ms)
 			break;
 		(void)nanosleep(&moment, NULL);
 	}
@@ -82,7 +75,7 @@ static const char *read_all(int fd, uint64_t deadline_ms, char **text, size_t *u
 
 	for (;;) {
 		struct pollfd wait = {.fd = fd, .events = POLLIN};
-		const uint64_t now = now_ms();
+		const uint64_t now = sample_now_ms();
 		ssize_t n;
 
 		if (now >= deadline_ms)
@@ -138,7 +131,7 @@ static bool understand(const char *path, const char *text, size_t length, struct
 
 static int ask(const char *path, uint32_t timeout_ms, struct told *told)
 {
-	const uint64_t deadline_ms = now_ms() + timeout_ms;
+	const uint64_t deadline_ms = sample_now_ms() + timeout_ms;
 	const int fd = connect_to(path, deadline_ms);
 	char *text = NULL;
 	size_t length = 0;

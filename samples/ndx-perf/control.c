@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample_latency.h"
+#include "sample_clock.h"
 
 #define SLOTS 4u /* of each direction */
 

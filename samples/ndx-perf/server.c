@@ -10,7 +10,7 @@
 
 #include "control.h"
 #include "perf.h"
-#include "sample_latency.h"
+#include "sample_clock.h"
 #include "sample_listen.h"
 #include "sample_options.h"
 #include "sample_report.h"

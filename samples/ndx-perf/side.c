@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "pin.h"
-#include "sample_latency.h"
+#include "sample_clock.h"
 
 #define LINE ((size_t)64)      /* messages begin at each multiple of 8 of a cache line in turn */
 #define PAGE ((size_t)2 << 20) /* huge */

@@ -2,7 +2,7 @@
 /* The loops of a worker: what is measured. */
 #include <sched.h>
 
-#include "sample_latency.h"
+#include "sample_clock.h"
 #include "side.h"
 
 #define BATCH 16u

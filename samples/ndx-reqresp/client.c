@@ -6,6 +6,7 @@
 
 #include "negotiated.h"
 #include "reqresp.h"
+#include "sample_clock.h"
 #include "sample_json.h"
 #include "sample_latency.h"
 #include "sample_options.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "reqresp.h"
+#include "sample_clock.h"
 #include "sample_json.h"
-#include "sample_latency.h"
 #include "sample_options.h"
 #include "sample_report.h"
 
