@@ -3,24 +3,11 @@
 
 #include <math.h>
 
-static unsigned bucket_of(uint64_t ns)
-{
-	unsigned shift;
-
-	if (ns < HISTOGRAM_STEPS)
-		return (unsigned)ns;
-	shift = 63u - (unsigned)__builtin_clzll(ns) - HISTOGRAM_STEP_BITS;
-	return (shift + 1) * HISTOGRAM_STEPS + (unsigned)((ns >> shift) & (HISTOGRAM_STEPS - 1));
-}
+#include "sample_steps.h"
 
 uint64_t histogram_top(unsigned bucket)
 {
-	unsigned shift;
-
-	if (bucket < HISTOGRAM_STEPS)
-		return bucket;
-	shift = bucket / HISTOGRAM_STEPS - 1;
-	return ((uint64_t)(HISTOGRAM_STEPS + bucket % HISTOGRAM_STEPS + 1) << shift) - 1;
+	return sample_step_top(bucket, HISTOGRAM_STEP_BITS);
 }
 
 void histogram_add(struct histogram *h, uint64_t ns)
@@ -31,7 +18,7 @@ void histogram_add(struct histogram *h, uint64_t ns)
 		h->max = ns;
 	h->count++;
 	h->sum += (double)ns;
-	h->buckets[bucket_of(ns)]++;
+	h->buckets[sample_step_of(ns, HISTOGRAM_STEP_BITS)]++;
 }
 
 void histogram_merge(struct histogram *h, const struct histogram *more)
