@@ -256,8 +256,8 @@ void object_drop_later(struct object *self);
 void object_halt(void);
 /** Close now, or with the last call in progress. Not in a callback of the object. */
 void object_close(struct object *self);
-/** tp_finalize of what calls functions while it closes: the collector takes the variables of these
- * functions away before tp_clear of the object, but not before this. */
+/** tp_finalize of what calls functions: the collector takes the variables of these functions away
+ * before tp_clear of the object, but not before this. */
 void object_finalize(PyObject *self);
 /** close() of Python. */
 PyObject *object_close_method(PyObject *self, PyObject *unused);

@@ -490,6 +490,7 @@ static PyType_Slot receiver_slots[] = {
 	{Py_tp_getset, receiver_getset},
 	{Py_tp_traverse, receiver_traverse},
 	{Py_tp_clear, receiver_clear},
+	{Py_tp_finalize, object_finalize},
 	{Py_tp_doc, "Base of ndx.Receiver."},
 	{0, NULL},
 };
