@@ -78,22 +78,138 @@ with ndx.Adapter("{URI}") as adapter:
 """
 
 
-def test_an_address_that_changes_is_an_event() -> None:
+# Ctrl-C, and a cancelled task, in the moment in which an event comes.
+MOMENTS = f"""
+import asyncio, os, select, signal, subprocess, sys, threading, time, ndx
+from ndx import _ndx, aio
+
+def ip(what):
+    subprocess.run(["ip", "addr", what, "10.9.9.9/32", "dev", "lo"], check=True)
+
+def interrupted_while_it_comes(adapter):
+    # The waiting thread gets the interpreter's lock when event and signal are there.
+    operations = []
+    start = _ndx._event_start
+
+    def starts(adapter, port, started):
+        start(adapter, port, started)
+        operations.append(started[0][0])
+
+    def interrupt():
+        # os.kill() keeps the lock of the interpreter, and so does the loop.
+        child = subprocess.Popen(
+            ["sh", "-c", "kill -STOP $$; exec ip addr add 10.9.9.9/32 dev lo"]
+        )
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+        while not operations:
+            time.sleep(0)
+        end = time.monotonic() + {PATIENCE}
+        sys.setswitchinterval(1000)
+        os.kill(child.pid, signal.SIGCONT)
+        while operations[0].status is ndx.Status.PENDING and time.monotonic() < end:
+            pass
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        sys.setswitchinterval(0.005)
+        child.wait()
+
+    _ndx._event_start = starts
+    thread = threading.Thread(target=interrupt)
+    try:
+        thread.start()
+        ndx.adapter_event(adapter, 2 * {PATIENCE})
+    except KeyboardInterrupt:
+        print("interrupted", operations[0].status.name)
+    finally:
+        _ndx._event_start = start
+        thread.join()
+
+class Interrupt:
+    # Raises where the interpreter looks for signals: in functions, and after calls.
+    def __init__(self, after):
+        self.after = after
+
+    def __call__(self, frame, what, argument):
+        if what in ("call", "c_return") and "/ndx/_" in frame.f_code.co_filename:
+            self.after -= 1
+            if self.after < 0:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+def interrupted_everywhere(adapter):
+    # A new event for each place: the next call returns it. The number of places.
+    for places in range(1000):
+        number = places + 2
+        ip("add" if number % 2 else "del")
+        try:
+            sys.setprofile(Interrupt(places))
+            event = ndx.adapter_event(adapter, {PATIENCE})
+            sys.setprofile(None)
+            assert event.number == number, (event.number, number)
+            return places
+        except KeyboardInterrupt:
+            event = ndx.adapter_event(adapter, {PATIENCE})
+            assert event.number == number, (event.number, number)
+
+async def cancelled(adapter, what, take):
+    task = asyncio.create_task(aio.adapter_event(adapter))
+    await asyncio.sleep(0)
+    hub = aio._hub()
+    ip(what)
+    assert select.select([hub.port], [], [], {PATIENCE})[0]
+    if take:
+        hub.take()
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        event = await asyncio.wait_for(aio.adapter_event(adapter), {PATIENCE})
+        return event.number
+
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+with ndx.Adapter("{URI}") as adapter:
+    interrupted_while_it_comes(adapter)
+    print(ndx.adapter_event(adapter, {PATIENCE}).number)
+    places = interrupted_everywhere(adapter)
+    print(places > 10)
+    next = ["del", "add"] if places % 2 else ["add", "del"]
+    for what, take in zip(next, (False, True)):
+        print("cancelled", asyncio.run(cancelled(adapter, what, take)) - places)
+    try:
+        ndx.adapter_event(adapter, 0)
+    except ndx.TimedOutError:
+        print("no more")
+"""
+
+
+def said(program: str) -> list[str]:
+    """What a program prints that has a network of its own."""
     apart = ["unshare", "-rn"]
     if shutil.which("ip") is None or shutil.which("unshare") is None:
         pytest.skip("ip or unshare is missing")
     if subprocess.run([*apart, "true"], capture_output=True, check=False, timeout=30).returncode:
         pytest.skip("no name space of its own for the network")
-    said = subprocess.run(
-        [*apart, sys.executable, "-c", PROGRAM],
+    ran = subprocess.run(
+        [*apart, sys.executable, "-c", program],
         capture_output=True,
         text=True,
         timeout=4 * PATIENCE,
         env={**os.environ, "NDX_ADAPTER": ""},
         check=False,
     )
-    assert said.returncode == 0, said.stderr
-    assert said.stdout.splitlines() == [
-        "ADDRESS_CHANGE 1 0 address change True",
-        "ADDRESS_CHANGE 2",
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
+
+
+def test_an_address_that_changes_is_an_event() -> None:
+    assert said(PROGRAM) == ["ADDRESS_CHANGE 1 0 address change True", "ADDRESS_CHANGE 2"]
+
+
+def test_an_interrupted_wait_loses_no_event() -> None:
+    assert said(MOMENTS) == [
+        "interrupted OK",
+        "1",
+        "True",
+        "cancelled 3",
+        "cancelled 4",
+        "no more",
     ]

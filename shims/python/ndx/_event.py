@@ -40,16 +40,38 @@ def event_of(buffer: bytes) -> AdapterEvent:
     return AdapterEvent(AdapterEventType(number) if known else number, *rest)
 
 
+def take(events: list[bytes]) -> AdapterEvent:
+    """The oldest of these events, which is there.
+
+    Between the first two lines and at the return the interpreter neither changes to another thread
+    nor raises KeyboardInterrupt: it does so in calls and loops.
+    """
+    buffer = events[0]
+    del events[0]
+    try:
+        return event_of(buffer)
+    except BaseException:
+        events.insert(0, buffer)
+        raise
+
+
 def adapter_event(adapter: _ndx.Adapter, timeout: float | None = None) -> AdapterEvent:
     """The next event of an adapter, which keeps the latest 16 from its opening on.
 
-    Waits up to `timeout` seconds (None: no limit); Ctrl-C interrupts. One wait at a time: the end
-    of a wait cancels the others of the same adapter. A connection or queue reports itself what an
-    event does to it.
+    Waits up to `timeout` seconds (None: no limit); Ctrl-C interrupts, and the next call returns an
+    event that came in that moment. One wait at a time: the end of a wait cancels the others of the
+    same adapter. A connection or queue reports itself what an event does to it.
 
     Raises TimedOutError, NotSupportedError (without Capability.EVENTS), and ClosedError or
     CanceledError (another thread closes the adapter, or ends its own wait).
     """
-    op, buffer = _ndx._event_start(adapter, None)
-    wait_for(op, Limit(timeout), lambda: _ndx._event_cancel(adapter), "event")
-    return event_of(buffer)
+    limit = Limit(timeout)
+    events = _ndx._event_events(adapter)
+    while not events:
+        started: list[tuple[_ndx.Operation, bytes]] = []
+        try:
+            _ndx._event_start(adapter, None, started)
+            wait_for(started[0][0], limit, lambda: _ndx._event_cancel(adapter), "event")
+        finally:
+            _ndx._event_end(adapter, started)
+    return take(events)

@@ -30,7 +30,7 @@ from ._adapter import Address
 from ._connection import READS_MOST
 from ._enums import DisconnectReason, Stage, Status
 from ._errors import AbortedError, CanceledError, ClosedError, Error, RefusedError, StateError
-from ._event import AdapterEvent, event_of
+from ._event import AdapterEvent, take
 from ._manager import BaseSessionManager, ManagedEvent
 from ._negotiation import BaseSession, Ends
 from ._stream import BaseReceiver, Batch
@@ -54,9 +54,10 @@ class _Hub:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.port = _ndx.Port()
         self._waiting: dict[_ndx.Operation, asyncio.Future[None]] = {}
-        loop.add_reader(self.port.fileno(), self._completed)
+        loop.add_reader(self.port.fileno(), self.take)
 
-    def _completed(self) -> None:
+    def take(self) -> None:
+        """Take the operations that are complete out of the port."""
         for op in self.port.get():
             future = self._waiting.pop(op, None)
             if future is not None and not future.done():
@@ -170,16 +171,24 @@ class _Managed:
 
 
 async def adapter_event(adapter: _ndx.Adapter) -> AdapterEvent:
-    """As ndx.adapter_event(), without a time-out."""
-    buffers: list[bytes] = []
-
-    def start(port: _ndx.Port) -> _ndx.Operation:
-        op, buffer = _ndx._event_start(adapter, port)
-        buffers.append(buffer)
-        return op
-
-    await _outcome(start, lambda: _ndx._event_cancel(adapter))
-    return event_of(buffers[0])
+    """As ndx.adapter_event(), without a time-out. If the waiting task is cancelled, the next call
+    returns an event that came in that moment."""
+    events = _ndx._event_events(adapter)
+    while not events:
+        hub = _hub()
+        started: list[tuple[_ndx.Operation, bytes]] = []
+        try:
+            _ndx._event_start(adapter, hub.port, started)
+            await hub.future(started[0][0])
+        except BaseException:
+            with suppress(Error):  # closed: then the operation is complete
+                _ndx._event_cancel(adapter)
+            hub.take()
+            raise
+        finally:
+            _ndx._event_end(adapter, started)
+        started[0][0].result()
+    return take(events)
 
 
 class CompletionQueue(_Managed, _Readable, _ndx.CompletionQueue):

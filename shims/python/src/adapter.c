@@ -15,10 +15,16 @@ static void close_handle(struct object *self)
 	ndx_adapter_close(self->handle);
 }
 
+static void drop(struct object *self)
+{
+	Py_CLEAR(((struct adapter *)self)->events);
+}
+
 static const struct kind adapter_kind = {
 	.name = "adapter",
 	.rank = RANK_ADAPTER,
 	.close = close_handle,
+	.drop = drop,
 };
 
 static PyObject *adapter_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)

@@ -4,18 +4,39 @@
 
 #include <string.h>
 
-/* _event_start(adapter, port) -> (operation, buffer) */
+/* _event_events(adapter) -> list: events that a wait got, and that no call has returned yet, as
+ * buffers, the oldest first. */
+static PyObject *events_function(PyObject *module, PyObject *object)
+{
+	struct adapter *adapter = (struct adapter *)object;
+	PyObject *events;
+
+	(void)module;
+	if (!pyndx_is(object, pyndx.adapter_type, "adapter") || !object_enter(&adapter->base))
+		return NULL;
+	if (adapter->events == NULL)
+		adapter->events = PyList_New(0);
+	events = adapter->events;
+	Py_XINCREF(events);
+	object_leave(&adapter->base);
+	return events;
+}
+
+/* _event_start(adapter, port, started): adds (operation, buffer) to a list. It is no result: Ctrl-C
+ * can take the results of calls away. */
 static PyObject *start_function(PyObject *module, PyObject *args)
 {
 	struct ndx_adapter_event *event;
-	PyObject *adapter, *port;
+	PyObject *adapter, *port, *started;
 	PyObject *result = NULL;
 	struct operation *op;
 	PyObject *buffer;
+	PyObject *pair;
 	enum ndx_status st;
+	int rc;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "OO", &adapter, &port) ||
+	if (!PyArg_ParseTuple(args, "OOO!", &adapter, &port, &PyList_Type, &started) ||
 	    !pyndx_is(adapter, pyndx.adapter_type, "adapter"))
 		return NULL;
 	buffer = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sizeof(*event));
@@ -40,7 +61,12 @@ static PyObject *start_function(PyObject *module, PyObject *args)
 		Py_DECREF(buffer);
 		return NULL;
 	}
-	return Py_BuildValue("(NN)", result, buffer);
+	pair = Py_BuildValue("(NN)", result, buffer);
+	rc = pair != NULL ? PyList_Append(started, pair) : -1;
+	Py_XDECREF(pair);
+	if (rc != 0)
+		return NULL;
+	Py_RETURN_NONE;
 }
 
 static PyObject *cancel_function(PyObject *module, PyObject *adapter)
@@ -56,6 +82,40 @@ static PyObject *cancel_function(PyObject *module, PyObject *adapter)
 	Py_END_ALLOW_THREADS;
 	object_leave((struct object *)adapter);
 	return pyndx_done(st);
+}
+
+/* A wait is over: cancel it if it is in flight, and keep the event if there is one. */
+static bool end_wait(struct adapter *adapter, PyObject *pair)
+{
+	PyObject *op, *buffer;
+
+	if (!PyArg_ParseTuple(pair, "O!O", pyndx.operation_type, &op, &buffer))
+		return false;
+	if (operation_observe((struct operation *)op) == NDX_PENDING) {
+		PyObject *done = cancel_function(NULL, &adapter->base.ob_base);
+
+		PyErr_Clear(); /* closed: then the operation is complete */
+		Py_XDECREF(done);
+	}
+	/* Of a closed adapter no event is kept. */
+	return operation_observe((struct operation *)op) != NDX_OK || adapter->events == NULL ||
+	       PyList_Append(adapter->events, buffer) == 0;
+}
+
+/* _event_end(adapter, started): the waits of the list are over. All in one call, because Ctrl-C can
+ * come between two. */
+static PyObject *end_function(PyObject *module, PyObject *args)
+{
+	PyObject *adapter, *started;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OO!", &adapter, &PyList_Type, &started) ||
+	    !pyndx_is(adapter, pyndx.adapter_type, "adapter"))
+		return NULL;
+	for (Py_ssize_t i = 0; i < PyList_Size(started); i++)
+		if (!end_wait((struct adapter *)adapter, PyList_GetItem(started, i)))
+			return NULL;
+	Py_RETURN_NONE;
 }
 
 /* _event_of(buffer): the event of an operation that has completed. */
@@ -81,6 +141,8 @@ static PyObject *of_function(PyObject *module, PyObject *buffer)
 }
 
 static PyMethodDef functions[] = {
+	{"_event_events", events_function, METH_O, NULL},
+	{"_event_end", end_function, METH_VARARGS, NULL},
 	{"_event_start", start_function, METH_VARARGS, NULL},
 	{"_event_cancel", cancel_function, METH_O, NULL},
 	{"_event_of", of_function, METH_O, NULL},

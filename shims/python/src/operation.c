@@ -130,7 +130,7 @@ static void leave_port(struct operation *op)
 	Py_DECREF(&op->ob_base);
 }
 
-static enum ndx_status observe(struct operation *op)
+enum ndx_status operation_observe(struct operation *op)
 {
 	enum ndx_status st = NDX_PENDING;
 
@@ -146,7 +146,7 @@ static PyObject *operation_wait(PyObject *self, PyObject *timeout)
 {
 	struct operation *op = as_operation(self);
 	struct deadline deadline;
-	enum ndx_status st = observe(op);
+	enum ndx_status st = operation_observe(op);
 
 	if (op->port != NULL && st == NDX_PENDING) {
 		PyErr_SetString(PyExc_ValueError, "the operation has a port: take it from there");
@@ -169,19 +169,19 @@ static PyObject *operation_wait(PyObject *self, PyObject *timeout)
 		if (slice == 0)
 			break;
 	}
-	return PyBool_FromLong(observe(op) != NDX_PENDING);
+	return PyBool_FromLong(operation_observe(op) != NDX_PENDING);
 }
 
 static PyObject *operation_done(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	return PyBool_FromLong(observe(as_operation(self)) != NDX_PENDING);
+	return PyBool_FromLong(operation_observe(as_operation(self)) != NDX_PENDING);
 }
 
 static PyObject *operation_result(PyObject *self, PyObject *unused)
 {
 	struct operation *op = as_operation(self);
-	enum ndx_status st = observe(op);
+	enum ndx_status st = operation_observe(op);
 
 	(void)unused;
 	if (st == NDX_OK)
@@ -199,7 +199,7 @@ static PyObject *operation_result(PyObject *self, PyObject *unused)
 static PyObject *operation_status(PyObject *self, void *unused)
 {
 	(void)unused;
-	return pyndx_status(observe(as_operation(self)));
+	return pyndx_status(operation_observe(as_operation(self)));
 }
 
 static PyObject *operation_native(PyObject *self, void *unused)
@@ -207,7 +207,7 @@ static PyObject *operation_native(PyObject *self, void *unused)
 	struct operation *op = as_operation(self);
 
 	(void)unused;
-	return PyLong_FromLong(observe(op) != NDX_PENDING ? op->ov.native : 0);
+	return PyLong_FromLong(operation_observe(op) != NDX_PENDING ? op->ov.native : 0);
 }
 
 static int operation_traverse(PyObject *self, visitproc visit, void *arg)

@@ -92,6 +92,7 @@ struct object {
 
 struct adapter {
 	struct object base; /* struct ndx_adapter */
+	PyObject *events;   /* list: events that no call has returned yet; NULL: none came */
 };
 
 /** A posted request: what it needs stays alive until its result was taken. */
@@ -288,6 +289,8 @@ struct operation *operation_new(PyObject *port, const char *what);
 /** After the starting call: takes @p operation; returns it, or raises. @p keep may be NULL. */
 PyObject *operation_started(struct operation *operation, struct object *owner, PyObject *keep,
                             enum ndx_status status);
+/** Its status; PENDING: in flight, or its port has not returned it. */
+enum ndx_status operation_observe(struct operation *operation);
 /** Forget the operations that are complete. True: others are in flight. */
 bool operation_pending(struct object *owner);
 /** All operations of a closed object are complete. */
