@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NOT_AN_ADDRESS (-2) /* X509_check_ip_asc(3): the text cannot be read */
+
 /* Whether a subject alternative name of the certificate is this URI. */
 static bool has_uri(X509 *cert, const char *uri)
 {
@@ -29,9 +31,11 @@ static bool has_uri(X509 *cert, const char *uri)
 bool tls_match_name(X509 *cert, const char *name, unsigned more)
 {
 	const unsigned flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | more;
+	const int ip = X509_check_ip_asc(cert, name, 0);
 
-	if (X509_check_ip_asc(cert, name, 0) == 1)
-		return true;
+	/* OpenSSL finds 127.0.0.1 among names of hosts, too, even for *.0.0.1 (RFC 9110 4.3.5) */
+	if (ip != NOT_AN_ADDRESS)
+		return ip == 1;
 	if (strchr(name, '@') != NULL && strchr(name, ':') == NULL)
 		return X509_check_email(cert, name, 0, flags) == 1;
 	if (strchr(name, ':') != NULL)

@@ -159,6 +159,21 @@ static void an_older_tls_is_refused(void **state)
 	host_close(&h);
 }
 
+static void an_address_is_no_name_of_a_host(void **state)
+{
+	static const struct leaf loose = {"loose", "ca", "a loose one", "DNS:127.0.0.1,DNS:*.0.0.1",
+	                                  -1,      30};
+	const struct ndx_tls_attr client = tls_client();
+	struct ndx_tls_attr server = tls_server();
+
+	papers_leaf(&loose);
+	server.cert_file = paper("loose.pem");
+	server.key_file = paper("loose.key");
+	clashes(state, &(struct clash){&client, &server, NDX_E_CONNECTION_REFUSED,
+	                               "name mismatch: it is not for \"127.0.0.1\"",
+	                               "does not admit this end's certificate"});
+}
+
 static void a_server_of_another_name_is_refused(void **state)
 {
 	const struct ndx_tls_attr client = tls_client();
@@ -374,6 +389,7 @@ int main(void)
 		T(an_own_expired_certificate_is_refused),
 		T(a_client_whose_certificate_has_expired_is_refused),
 		T(an_older_tls_is_refused),
+		T(an_address_is_no_name_of_a_host),
 		T(a_server_of_another_name_is_refused),
 		T(a_client_of_another_name_is_refused),
 		T(names_admit_those_that_have_them),
