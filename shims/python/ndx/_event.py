@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from . import _ndx
@@ -41,7 +42,7 @@ def event_of(buffer: bytes) -> AdapterEvent:
 
 
 def take(events: list[bytes]) -> AdapterEvent:
-    """The oldest of these events, which is there.
+    """The oldest of these events. IndexError: another thread has taken the last one.
 
     Between the first two lines and at the return the interpreter neither changes to another thread
     nor raises KeyboardInterrupt: it does so in calls and loops.
@@ -67,11 +68,13 @@ def adapter_event(adapter: _ndx.Adapter, timeout: float | None = None) -> Adapte
     """
     limit = Limit(timeout)
     events = _ndx._event_events(adapter)
-    while not events:
+    while True:
+        if events:
+            with suppress(IndexError):
+                return take(events)
         started: list[tuple[_ndx.Operation, bytes]] = []
         try:
             _ndx._event_start(adapter, None, started)
             wait_for(started[0][0], limit, lambda: _ndx._event_cancel(adapter), "event")
         finally:
             _ndx._event_end(adapter, started)
-    return take(events)

@@ -174,7 +174,10 @@ async def adapter_event(adapter: _ndx.Adapter) -> AdapterEvent:
     """As ndx.adapter_event(), without a time-out. If the waiting task is cancelled, the next call
     returns an event that came in that moment."""
     events = _ndx._event_events(adapter)
-    while not events:
+    while True:
+        if events:
+            with suppress(IndexError):
+                return take(events)
         hub = _hub()
         started: list[tuple[_ndx.Operation, bytes]] = []
         try:
@@ -188,7 +191,6 @@ async def adapter_event(adapter: _ndx.Adapter) -> AdapterEvent:
         finally:
             _ndx._event_end(adapter, started)
         started[0][0].result()
-    return take(events)
 
 
 class CompletionQueue(_Managed, _Readable, _ndx.CompletionQueue):
