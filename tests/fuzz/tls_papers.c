@@ -204,13 +204,6 @@ static bool is_text(const uint8_t *bytes, size_t length, const char *text)
 	return length == strlen(text) && strncasecmp((const char *)bytes, text, length) == 0;
 }
 
-/* Wildcards count for a server's certificate. */
-static bool may_be_here(const uint8_t *bytes, size_t length)
-{
-	return is_text(bytes, length, "127.0.0.1") ||
-	       (length > 0 && memchr(bytes, '*', length) != NULL);
-}
-
 static GENERAL_NAME *take_name(uint8_t (*take)(void), bool *named, bool *here)
 {
 	static const uint8_t demanded[] = {10, 9, 8, 7};
@@ -226,7 +219,6 @@ static GENERAL_NAME *take_name(uint8_t (*take)(void), bool *named, bool *here)
 	GENERAL_NAME_set0_value(name, type, value);
 	if (type == GEN_DNS) {
 		*named = *named || is_text(bytes, length, PAPER_DNS);
-		*here = *here || may_be_here(bytes, length);
 	} else if (type == GEN_URI) {
 		*named = *named || is_text(bytes, length, PAPER_URI);
 	} else if (type == GEN_EMAIL) {

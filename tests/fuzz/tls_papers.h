@@ -24,7 +24,7 @@ enum demand {
 	DEMAND_NAMED, /* a certificate with one of these names, or none */
 	DEMANDS,
 };
-#define PAPER_DNS "fuzz.example"
+#define PAPER_DNS "fu.z.example"
 #define PAPER_URI "urn:fuzz"
 #define PAPER_EMAIL "fuzz@mail.example"
 #define PAPER_IP "10.9.8.7"
