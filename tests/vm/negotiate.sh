@@ -137,9 +137,9 @@ several_queue_pairs verbs:rxe0 verbs:rxe1
 verdict negotiate.several_queue_pairs $?
 several_queue_pairs 'ofi:verbs?iface=v0' 'ofi:verbs?iface=v1'
 verdict negotiate.libfabric_several_queue_pairs $?
-added_queue_pairs verbs:rxe0 verbs:rxe1 2 0
+added_queue_pairs verbs:rxe0 verbs:rxe1 4 0
 verdict negotiate.added_queue_pairs $?
-added_queue_pairs 'ofi:verbs?iface=v0' 'ofi:verbs?iface=v1' 1 1
+added_queue_pairs 'ofi:verbs?iface=v0' 'ofi:verbs?iface=v1' 3 1
 verdict negotiate.libfabric_added_queue_pairs $?
 killed
 verdict negotiate.killed_server_is_an_abort $?
