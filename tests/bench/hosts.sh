@@ -14,8 +14,8 @@ page=$src/docs/performance.md
 uri='ofi:tcp?iface=lo'
 quick=
 case ${1:-} in
-'') rounds=20 seconds=1 iterations=50000 blocks='--blocks 6 --block-ms 50 --tries 1' ;;
---quick) rounds=1 seconds=0.5 iterations=2000 blocks='--blocks 2 --block-ms 2 --tries 1' quick=1 ;;
+'') rounds=12 seconds=1 iterations=50000 large=4000 blocks='--blocks 6 --block-ms 50 --tries 1' ;;
+--quick) rounds=1 seconds=0.5 iterations=2000 large=200 blocks='--blocks 2 --block-ms 2 --tries 1' quick=1 ;;
 *)
 	sed -n '3s/^# //p' "$0" >&2
 	exit 2
@@ -76,14 +76,14 @@ ndx() {
 		-t "$seconds" "$@" >"$tmp/ndx.json"
 	server_end
 }
-# ucx TEST SIZE COLUMN: that column of the last line of ucx_perftest, as CSV
+# ucx TEST SIZE ITERATIONS COLUMN: that column of the last line of ucx_perftest, as CSV
 ucx() {
-	ucx_test=$1 ucx_size=$2
+	ucx_test=$1 ucx_size=$2 ucx_iterations=$3
 	beside 'ucx_perftest -p 13338' ucx_once
-	tail -n 1 "$tmp/ucx.out" | cut -d, -f "$3"
+	tail -n 1 "$tmp/ucx.out" | cut -d, -f "$4"
 }
 ucx_once() {
-	timeout 120 ucx_perftest 127.0.0.1 -p 13338 -t "$ucx_test" -s "$ucx_size" -n "$iterations" -f -v \
+	timeout 120 ucx_perftest 127.0.0.1 -p 13338 -t "$ucx_test" -s "$ucx_size" -n "$ucx_iterations" -f -v \
 		>"$tmp/ucx.out" 2>"$tmp/ucx.log" && grep -q '^[0-9]*,' "$tmp/ucx.out"
 }
 # iperf3 counts whole seconds.
@@ -108,13 +108,13 @@ while [ $round -lt $rounds ]; do
 	done
 	# MiB/s
 	figure 'bandwidth' Gbit/s 1048576 'ucx_perftest tag_bw' \
-		"$(ucx tag_bw 1048576 6 | awk '{ print $1 * 1048576 * 8 / 1e9 }')"
+		"$(ucx tag_bw 1048576 "$large" 6 | awk '{ print $1 * 1048576 * 8 / 1e9 }')"
 	for size in 64 4096; do
 		ndx latency --size $size
 		figure 'latency, half a round trip' us $size 'ndx-perf send' \
 			"$(jq '.rows[0].latency_us.mean' "$tmp/ndx.json")"
 		figure 'latency, half a round trip' us $size 'ucx_perftest tag_lat' \
-			"$(ucx tag_lat $size 2)"
+			"$(ucx tag_lat $size "$iterations" 2)"
 		# as many receives as the client and its server post
 		# shellcheck disable=SC2086 # a list
 		"$build/bin/ndx-perf" compare --json --tests latency --modes spin --sizes $size --depths 2 \
