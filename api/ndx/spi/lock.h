@@ -41,6 +41,12 @@ static inline void ndxp_lock_release(struct ndxp_lock *lock)
 		ndxp_lock_wake(lock);
 }
 
+/* The caller holds the lock: may another thread be waiting for the lock? */
+static inline bool ndxp_lock_is_wanted(const struct ndxp_lock *lock)
+{
+	return __atomic_load_n(&lock->word, __ATOMIC_RELAXED) == 2;
+}
+
 NDXP_DECLS_END
 
 #endif

@@ -106,9 +106,10 @@ void ofi_eq_read_all(struct ofi_eq *eq);
 struct ofi_counts {
 	uint64_t ctrl_sent; /* control messages that stand alone, without those for credits only */
 	uint64_t ctrl_received;
-	uint64_t wakeups; /* of the control thread, by the descriptor of a native queue */
-	uint64_t vain;    /* reads of a native queue by the control thread that found nothing */
-	uint64_t ticks;   /* checks of the control thread whether consumers still poll */
+	uint64_t wakeups;    /* of the control thread, by the descriptor of a native queue */
+	uint64_t vain;       /* reads of a native queue by the control thread that found nothing */
+	uint64_t rest_waits; /* polls that read on for the rest of a message */
+	uint64_t ticks;      /* checks of the control thread whether consumers still poll */
 };
 
 static inline void ofi_count(uint64_t *count)

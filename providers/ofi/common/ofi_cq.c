@@ -13,6 +13,11 @@
 #define SWEEP_BATCH 16    /* native queues asked for at once, ... */
 #define SWEEP_ROUNDS 64   /* ... and rounds of that in one poll */
 #define SWEEP_TRUST 1024u /* after so many polls that ask, one poll reads all */
+#define COPY_NS                                                                                  \
+	2000u          /* a read of a native queue that takes so long has copied bytes: an empty \
+	                * one takes 500 */
+#define REST_NS 50000u /* how long a poll waits for the next part of a message, ... */
+#define REST_ALL_NS 500000u /* ... and for all parts together */
 
 static struct ofi_cq *cq_of(struct ndx_spi_cq *cq)
 {
@@ -84,6 +89,51 @@ static void poll_ready(struct ofi_cq *cq, size_t count)
 	}
 }
 
+static void poll_native(struct ofi_cq *cq, size_t count)
+{
+	if (cq->sweep >= 0)
+		poll_ready(cq, count);
+	else
+		poll_all(cq, count);
+}
+
+/*
+ * A poll while the consumer has armed its descriptor and the native descriptors are lent to it.
+ * Over TCP they wake the consumer for each part of a large message, mostly 64 to 128 KiB. To sleep
+ * until the next part takes the consumer longer than the next part takes to come, and the sender
+ * pays for each wake-up, too. So a poll that has copied bytes, but finds no result, reads on for a
+ * moment, unless another thread waits for the queue.
+ */
+static void poll_lent(struct ofi_cq *cq, size_t count)
+{
+	const uint64_t copy_ns = (uint64_t)COPY_NS * __atomic_load_n(&cq->native, __ATOMIC_RELAXED);
+	const uint64_t first = ndxp_now_ns();
+	uint64_t last = first;
+	uint64_t end = first;
+
+	for (;;) {
+		uint64_t now;
+
+		poll_native(cq, count);
+		now = ndxp_now_ns();
+		if (now - last >= copy_ns)
+			end = now + REST_NS;
+		if (ndxp_cq_has(&cq->base, 1) || now >= end || now - first >= REST_ALL_NS ||
+		    ndxp_lock_is_wanted(&cq->poll_lock))
+			break;
+		last = now;
+	}
+	if (last != first)
+		ofi_count(&cq->adapter->counts.rest_waits);
+}
+
+static bool is_lent(const struct ofi_cq *cq)
+{
+	return cq->adapter->backend->over_tcp &&
+	       __atomic_load_n(&cq->fds_shared, __ATOMIC_RELAXED) != 0 &&
+	       __atomic_load_n(&cq->base.armed, __ATOMIC_RELAXED);
+}
+
 static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, size_t count)
 {
 	struct ofi_cq *cq = (struct ofi_cq *)(void *)handle;
@@ -92,10 +142,10 @@ static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, siz
 
 	if (alone) {
 		ndxp_cq_poll_into(&cq->base, results, count);
-		if (cq->sweep >= 0)
-			poll_ready(cq, count);
+		if (is_lent(cq))
+			poll_lent(cq, count);
 		else
-			poll_all(cq, count);
+			poll_native(cq, count);
 		got = ndxp_cq_poll_take(&cq->base);
 		ndxp_cq_poll_end(&cq->base);
 		ndxp_lock_release(&cq->poll_lock);

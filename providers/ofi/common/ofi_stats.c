@@ -27,6 +27,7 @@ static void adapter_counters(const struct ofi_adapter *adapter, ndx_spi_counter_
 	each(arg, "control_messages_received", load_count(&counts->ctrl_received));
 	each(arg, "native_wakeups", load_count(&counts->wakeups));
 	each(arg, "empty_reads", load_count(&counts->vain));
+	each(arg, "rest_waits", load_count(&counts->rest_waits));
 	each(arg, "ticks", load_count(&counts->ticks));
 }
 

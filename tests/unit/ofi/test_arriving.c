@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message that has arrived in part and does not end. Its memory is to be deregistered, or its
+ * A message that has arrived in part, and may not end. Its memory is to be deregistered, or its
  * receive is to be canceled. Only the calls that need the memory wait: the control thread serves
  * the other connections of the adapter.
  */
@@ -13,6 +13,10 @@
 
 #define RATE 500000u /* bytes in a second through the relay */
 #define LENGTH (UINT32_C(1) << 21)
+#define PARTS 20000000u /* ... with which 200,000 arrive at once */
+#define MESSAGES 100u   /* ... of 0.1 s each */
+#define EMPTY_TRIES 1000u
+#define EMPTY_POLLS 4u
 #define NEVER_MS 600000u /* longer than any test */
 
 struct transfer {
@@ -153,11 +157,78 @@ static void a_close_waits_for_a_message_as_a_state(void **state)
 	end_transfer(&t);
 }
 
+/* Arm the queue by its descriptor, which is returned. */
+static int arm(const struct pair_side *side)
+{
+	int fd;
+
+	assert_int_equal(ndx_cq_get_fd(side->cq, &fd), NDX_OK);
+	assert_int_equal(ndx_cq_notify(side->cq, NDX_CQ_NOTIFY_ANY, NULL), NDX_OK);
+	return fd;
+}
+
+/* A poll that is not scheduled for a moment looks like one that copies, so only a few in a row have
+ * to be in time. */
+static bool some_empty_polls_wait_for_nothing(const struct pair_side *side)
+{
+	struct ndx_result result;
+
+	for (unsigned i = 0; i < EMPTY_TRIES; i++) {
+		const uint64_t waits = pair_counter(side, false, "rest_waits");
+
+		for (unsigned k = 0; k < EMPTY_POLLS; k++)
+			assert_int_equal(ndx_cq_get_results(side->cq, &result, 1), 0);
+		if (pair_counter(side, false, "rest_waits") == waits)
+			return true;
+	}
+	return false;
+}
+
+/* One message in parts to a consumer that sleeps. */
+static void take_in_parts(struct pair *p)
+{
+	struct pollfd readable = {.events = POLLIN};
+	struct ndx_result result;
+
+	pair_receive(&p->b, 1, 0, LENGTH);
+	pair_send(&p->a, 2, 0, LENGTH, 0);
+	while (ndx_cq_get_results(p->b.cq, &result, 1) == 0) {
+		readable.fd = arm(&p->b);
+		assert_int_equal(poll(&readable, 1, PAIR_TIMEOUT_MS), 1);
+	}
+	assert_int_equal(result.status, NDX_OK);
+	assert_int_equal(result.bytes_transferred, LENGTH);
+	pair_expect(&p->a, NDX_REQUEST_SEND, 2, NDX_OK);
+}
+
+/* A consumer that sleeps reads on for a moment when it is woken by a part of a message; not when
+ * nothing has come. */
+static void a_poll_waits_a_moment_for_the_rest(void **state)
+{
+	struct pair *p = *state;
+	struct relay *relay = relay_start(p, PARTS);
+	uint64_t waits;
+
+	pair_make(p);
+	pair_connect(p);
+	(void)arm(&p->b);
+	assert_true(some_empty_polls_wait_for_nothing(&p->b));
+	waits = pair_counter(&p->b, false, "rest_waits");
+	/* the control thread reads for a consumer that is not scheduled */
+	for (unsigned i = 0; i < MESSAGES && pair_counter(&p->b, false, "rest_waits") == waits; i++)
+		take_in_parts(p);
+	assert_true(pair_counter(&p->b, false, "rest_waits") > waits);
+	pair_disconnect(p);
+	pair_drop(p);
+	relay_close(relay);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, pair_up, pair_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(a_poll_waits_a_moment_for_the_rest),
 		CASE(deregister_holds_up_nobody_else),
 		CASE(deregistrations_take_turns),
 		CASE(the_limit_ends_the_connection),
