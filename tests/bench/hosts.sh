@@ -3,9 +3,11 @@
 # usage: sh tests/bench/hosts.sh [--quick]
 # ndx-perf between two processes beside iperf3 and ucx_perftest, and beside ndx-perf compare, all over
 # TCP on the loopback interface, in turn, as medians of some rounds, and as ratios within a round:
-# many short rounds, because the machine's speed changes from one to the next. Writes the table of
-# "Between two processes" in docs/performance.md, and docs/performance/hosts.json. On a quiet machine,
-# in five minutes; --quick: in half a minute, to see that it works; the page stays as it is.
+# many short rounds, because the machine's speed changes from one to the next. Then the same between
+# ndx-perf and iperf3 where the interface has a known rate: in a network namespace, whose loopback
+# interface tc limits. Writes the table of "Between two processes" in docs/performance.md, and
+# docs/performance/hosts.json. On a quiet machine, in four minutes; --quick: in half a minute, to see
+# that it works; the page stays as it is.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$src"
@@ -13,7 +15,12 @@ build=${NDX_BUILD:-$src/build}
 page=$src/docs/performance.md
 uri='ofi:tcp?iface=lo'
 quick=
+limits='1 10' # Gbit/s
+limit=
 case ${1:-} in
+--limited) # hosts.sh itself, in the namespace: the rate, rounds, seconds, and where the figures go
+	limit=$2 rounds=$3 seconds=$4 tmp=$5
+	;;
 '') rounds=12 seconds=1 iterations=50000 large=4000 blocks='--blocks 6 --block-ms 50 --tries 1' ;;
 --quick) rounds=1 seconds=0.5 iterations=2000 large=200 blocks='--blocks 2 --block-ms 2 --tries 1' quick=1 ;;
 *)
@@ -29,13 +36,23 @@ for tool in jq iperf3 ucx_perftest; do
 done
 # shellcheck source=samples/server.sh
 . "$src/samples/server.sh"
-tmp=$(mktemp -d)
-trap 'server_stop; rm -rf "$tmp"' EXIT
+if [ -n "$limit" ]; then
+	ip link set lo up
+	tc qdisc add dev lo root tbf rate "${limit}gbit" burst 2mb latency 20ms
+	trap server_stop EXIT
+else
+	tmp=$(mktemp -d)
+	trap 'server_stop; rm -rf "$tmp"' EXIT
+fi
 trap 'exit 130' INT TERM
 export UCX_TLS=tcp UCX_NET_DEVICES=lo UCX_WARN_UNUSED_ENV_VARS=n
 
 # figure WHAT UNIT SIZE TOOL VALUE: one figure of one round
 figure() {
+	[ -n "$5" ] || {
+		echo "no figure of $4: $1" >&2
+		exit 1
+	}
 	echo "$1	$2	$3	$4	$5	$round" >>"$tmp/figures.tsv"
 	echo "  $1, $3 bytes, $4: $5 $2" >&2
 }
@@ -84,7 +101,7 @@ ucx() {
 }
 ucx_once() {
 	timeout 120 ucx_perftest 127.0.0.1 -p 13338 -t "$ucx_test" -s "$ucx_size" -n "$ucx_iterations" -f -v \
-		>"$tmp/ucx.out" 2>"$tmp/ucx.log" && grep -q '^[0-9]*,' "$tmp/ucx.out"
+		>"$tmp/ucx.out" 2>"$tmp/ucx.log" && grep -q '^ *[0-9][0-9]*,' "$tmp/ucx.out"
 }
 # iperf3 counts whole seconds.
 iperf_once() {
@@ -94,18 +111,30 @@ iperf_once() {
 		>"$tmp/iperf.json" 2>"$tmp/iperf.log"
 }
 
-round=0
-while [ $round -lt $rounds ]; do
-	round=$((round + 1))
-	echo "== round $round of $rounds" >&2
+# bandwidths WHAT: of one round
+bandwidths() {
 	beside 'iperf3 -s -1 -p 13339' iperf_once
-	figure 'bandwidth' Gbit/s 1048576 iperf3 \
+	figure "$1" Gbit/s 1048576 iperf3 \
 		"$(jq '.end.sum_received.bits_per_second / 1e9' "$tmp/iperf.json")"
 	ndx bandwidth --op send,write --size 1Mi
 	for op in send write; do
-		figure 'bandwidth' Gbit/s 1048576 "ndx-perf $op" \
+		figure "$1" Gbit/s 1048576 "ndx-perf $op" \
 			"$(jq --arg op $op '.rows[] | select(.operation == $op).gbit_per_second' "$tmp/ndx.json")"
 	done
+}
+
+round=0
+if [ -n "$limit" ]; then
+	while [ $round -lt "$rounds" ]; do
+		round=$((round + 1))
+		bandwidths "bandwidth at $limit Gbit/s"
+	done
+	exit 0
+fi
+while [ $round -lt "$rounds" ]; do
+	round=$((round + 1))
+	echo "== round $round of $rounds" >&2
+	bandwidths bandwidth
 	# MiB/s
 	figure 'bandwidth' Gbit/s 1048576 'ucx_perftest tag_bw' \
 		"$(ucx tag_bw 1048576 "$large" 6 | awk '{ print $1 * 1048576 * 8 / 1e9 }')"
@@ -124,10 +153,18 @@ while [ $round -lt $rounds ]; do
 	done
 done
 
+for limit in $limits; do
+	echo "== at $limit Gbit/s" >&2
+	unshare -rn sh "$0" --limited "$limit" "$rounds" "$seconds" "$tmp" 2>"$tmp/limited.log" || {
+		cat "$tmp/limited.log" >&2
+		echo "skipped: this rate needs unshare -rn, ip and tc" >&2
+	}
+done
+
 jq -R -s '
 	def quantile($q): sort | ((length - 1) * $q) as $at | ($at | floor) as $low |
 		.[$low] + ($at - $low) * ((.[$low + 1] // .[$low]) - .[$low]);
-	def reference: if .what == "bandwidth" then "iperf3" else "ndx-perf compare" end;
+	def reference: if .unit == "Gbit/s" then "iperf3" else "ndx-perf compare" end;
 	split("\n") | map(select(. != "") | split("\t")) |
 	map({what: .[0], unit: .[1], size: (.[2] | tonumber), program: .[3], value: (.[4] | tonumber),
 		round: .[5]}) |
@@ -143,7 +180,7 @@ jq -R -s '
 {
 	echo "Written by \`tests/bench/hosts.sh\`: medians of $rounds rounds, and their range. *beside* is"
 	echo "the median of the ratios within a round to \`iperf3\` (bandwidth) and to \`ndx-perf compare\`"
-	echo "(latency), with the quartiles."
+	echo "(latency), with the quartiles. *at ... Gbit/s*: \`tc\` limits the interface to that rate."
 	echo
 	echo '| what | size | program | median | least .. most | beside | quartiles |'
 	echo '|---|---:|---|---:|---|---:|---|'
