@@ -63,9 +63,12 @@ static uint64_t calibrate(const struct measure_plan *plan, struct traffic *traff
 	const double wanted = (double)plan->block_ms * NS_PER_MS;
 
 	for (block.count = 8; block.count < MAX_COUNT;) {
+		double factor;
+		double ns;
+
 		block.warm = block.count / 16 + WARM_LEAST;
-		const double ns = (double)traffic_run(traffic, &block);
-		const double factor = wanted / (ns > 1 ? ns : 1);
+		ns = (double)traffic_run(traffic, &block);
+		factor = wanted / (ns > 1 ? ns : 1);
 
 		if (factor < 2) {
 			const double count = (double)block.count * factor;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "options.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lane.h"
 #include "passive.h"
+#include "sample_number.h"
 #include "sample_options.h"
 
 #define LIST_TEXT 512u /* of a list on the command line */
@@ -31,22 +30,17 @@ static const char examples[] =
 	"Latency of small messages, beside plain sockets, as JSON\n"
 	"  ndx-perf compare --tests latency --sizes 8,64 --beside tcp --json";
 
-static bool read_number(const char *text, unsigned long least, unsigned long most, uint32_t *out)
+static bool read_number(const char *text, uint64_t least, uint64_t most, uint32_t *out)
 {
-	char *end;
-	unsigned long value;
+	uint64_t value;
 
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || value < least || value > most ||
-	    text[0] == '-')
+	if (!sample_number(text, &value) || value < least || value > most)
 		return false;
 	*out = (uint32_t)value;
 	return true;
 }
 
-static bool read_numbers(char *text, unsigned long least, unsigned long most, uint32_t *list,
-                         unsigned *count)
+static bool read_numbers(char *text, uint64_t least, uint64_t most, uint32_t *list, unsigned *count)
 {
 	char *rest = NULL;
 
@@ -130,10 +124,12 @@ static const char *allowed(const char *option)
 	if (strcmp(option, "--tests") == 0)
 		return "latency, stream and write";
 	if (strcmp(option, "--modes") == 0)
-		return "poll and wait";
+		return "spin, wait and passive";
 	if (strcmp(option, "--beside") == 0)
 		return "tcp and ucx";
-	return "numbers";
+	if (strcmp(option, "--sizes") == 0)
+		return "numbers from 0 to 1Gi";
+	return "numbers from 1 to 256";
 }
 
 /* Which option has a list that will not do; NULL: none. */
@@ -213,7 +209,7 @@ int options_read(int argc, char **argv, struct options *out)
 	         .text = &lists.modes},
 		{"--passive-seconds", "N", "of mode passive, for each test (1)",
 	         .number = &out->passive_seconds, .min = 1, .max = PASSIVE_SECONDS},
-		{"--sizes", "N,...", "of messages, in bytes (8,64,512,4096,65536,1048576)",
+		{"--sizes", "N,...", "of messages, in bytes (8,64,512,4Ki,64Ki,1Mi)",
 	         .text = &lists.sizes},
 		{"--depths", "N,...", "receives posted on each end (1,64)", .text = &lists.depths},
 		{"--beside", "tcp|ucx,...", "also over plain sockets, over UCX's TCP (neither)",

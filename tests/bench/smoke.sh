@@ -52,9 +52,9 @@ if [ -n "$beside" ]; then
 	holds 'it has no writes' 'map([.[$beside], .["ratio_" + $beside]]) == [[null, null]]'
 	exit 0
 fi
-run --sizes 8,65536 --depths 1,64
+run --sizes 8,64Ki --depths 1,64
 holds 'a row for each test, mode, size and depth' 'length == 16 and
-	(map([.test, .mode, .size, .depth]) | unique | length) == 16'
+	(map(.size) | unique == [8, 65536]) and (map([.test, .mode, .size, .depth]) | unique | length) == 16'
 holds 'exactly the keys' 'all(keys_unsorted == ["provider", "test", "mode", "size", "depth", "ndx",
 	"raw_same", "raw_plain", "unit", "ratio_same", "ratio_plain", "q1", "q3", "aa"])'
 # shellcheck disable=SC2016 # a variable of jq's
