@@ -34,8 +34,13 @@ void conn_on_connect_timeout(void *arg)
 	if (c->phase == CONN_AWAIT_REQUEST && c->rendezvous.on && !c->dead) {
 		conn_rendezvous_cancel(c, "CONNECT_TIMEOUT", NDX_E_IO_TIMEOUT);
 	} else if (c->phase == CONN_CONNECTING && !c->dead) {
-		static const struct conn_result late = {.status = NDX_E_IO_TIMEOUT,
-		                                        .cause = "no answer in connect_timeout_ms"};
+		const struct conn_result late = {
+			.status = NDX_E_IO_TIMEOUT,
+			.cause = c->oob.on
+		                         ? "no answer in connect_timeout_ms; the peer has not "
+		                           "called ndx_connector_connect_peer(), or the stream "
+		                           "does not carry its messages"
+		                         : "no answer in connect_timeout_ms; " CONN_NO_ANSWER_HINT};
 		struct ndx_overlapped *ov = c->ov;
 
 		c->ov = NULL; /* conn_give_up() would complete it CANCELED */

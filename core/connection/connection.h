@@ -281,6 +281,9 @@ void conn_forget(struct ndx_connector *c);
 /* Log that the attempt or the connection failed: one record, then the history. Keep the record for
  * conn_explain(). */
 void conn_log_failure(struct ndx_connector *c, const char *what, const struct conn_result *result);
+/* Where to look when a connect has had no answer in time. */
+#define CONN_NO_ANSWER_HINT \
+	"the server has not accepted or has no descriptor left, or a firewall drops the packets"
 /* "connector#3 ...: aborted: NDX_E_...: cause (104: Connection reset by peer)", in
  * BASE_FAILURE_TEXT bytes at `out`. Any thread. */
 void conn_failure_text(const struct ndx_connector *c, const char *what,
@@ -295,7 +298,8 @@ void conn_describe(const struct ndx_connector *c, struct conn_postmortem *out);
 /* Any thread, lock held: like ndx_connector_get_history(). */
 void conn_get_history(const struct ndx_connector *c, struct ndx_transition *list, size_t *count,
                       uint64_t *total);
-/* "connector#3 qp#2 10.0.0.1:4000 -> 10.0.0.2:5000", for the log. */
+/* "connector#3 qp#2 10.0.0.1:4000 -> 10.0.0.2:5000", for the log; as long as only the peer's
+ * address is known, "connector#3 qp#2 to 10.0.0.2:5000". */
 #define CONN_TEXT 224
 const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT]);
 

@@ -56,8 +56,13 @@ const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT])
 
 	if (c->qp_id != 0)
 		(void)snprintf(qp, sizeof(qp), " qp#%u", c->qp_id);
-	(void)snprintf(text, CONN_TEXT, "connector#%u%s %s -> %s", c->id, qp,
-	               ndxp_sockaddr_text(&c->native->local, local), ndxp_sockaddr_text(to, peer));
+	(void)ndxp_sockaddr_text(to, peer);
+	/* Some providers do not know the own address before the peer has answered. */
+	if (c->native->local.ss_family == AF_UNSPEC && to->ss_family != AF_UNSPEC)
+		(void)snprintf(text, CONN_TEXT, "connector#%u%s to %s", c->id, qp, peer);
+	else
+		(void)snprintf(text, CONN_TEXT, "connector#%u%s %s -> %s", c->id, qp,
+		               ndxp_sockaddr_text(&c->native->local, local), peer);
 	return text;
 }
 

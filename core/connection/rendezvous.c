@@ -38,8 +38,11 @@ void conn_rendezvous_cancel(struct ndx_connector *c, const char *event, enum ndx
 {
 	const struct conn_result result = {
 		.status = status,
-		.cause = status == NDX_E_IO_TIMEOUT ? "the described peer did not come in time"
-	                                            : ""};
+		.cause = status == NDX_E_IO_TIMEOUT
+	                         ? "the described peer did not come in time; it has not called "
+	                           "ndx_connector_connect_peer(), cannot reach the address of this "
+	                           "end's description, or a firewall drops the packets"
+	                         : ""};
 	struct ndx_overlapped *ov = c->ov;
 
 	c->ov = NULL;

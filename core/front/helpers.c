@@ -106,8 +106,7 @@ enum ndx_status ndx_connect_to(struct ndx_adapter *adapter, struct ndx_qp *qp,
 	attr.private_data_len = private_data_len;
 	st = ndx_connector_connect(c, qp, destination, destination_len, &attr, &ov);
 	wait.missing = "no answer";
-	wait.hint = "the server has not accepted or has no descriptor left, or a firewall drops "
-		    "the packets";
+	wait.hint = CONN_NO_ANSWER_HINT;
 	st = wait_step(c, &ov, st, &wait);
 	if (st != NDX_OK)
 		goto close_connector;

@@ -278,6 +278,8 @@ void case_negotiated_no_peer_comes_in_time(struct check *c)
 	struct side_attr attr[2];
 	struct ndx_peer_description a;
 	struct ndx_peer_description b;
+	char text[512] = "";
+	size_t length = sizeof(text);
 	struct pair *p;
 
 	side_attr_init(&attr[0]);
@@ -287,6 +289,10 @@ void case_negotiated_no_peer_comes_in_time(struct check *c)
 	if (!p || !describe_both(p, &a, &b) || !meet(&p->b, &a))
 		return;
 	(void)check_ends(c, &p->b.ov, NDX_E_IO_TIMEOUT, "connect_peer of the server, alone");
+	check_status(c, ndx_connector_get_error_text(p->b.conn, text, &length), NDX_OK,
+	             "get_error_text");
+	check_that(c, strstr(text, "; it has not called ndx_connector_connect_peer()") != NULL,
+	           "the text names no next step: \"%s\"", text);
 	/* The server gave up: its client is refused, or cut off if it comes while that happens. */
 	if (meet(&p->a, &b))
 		(void)check_either(c, check_result_of(c, NDX_PENDING, &p->a.ov),

@@ -17,7 +17,7 @@ grep -q '^received: hello' "$work/server.log" || fail 'not received'
 
 # The first failure of a newcomer, where there is no server: which call, where, why.
 timeout -k 5 30 "$bin/hello-client" 1 >"$work/refused.log" 2>&1 && fail 'a client without a server'
-grep -q 'ndx_connect_to: .* -> 127.0.0.1:1: .*NDX_E_CONNECTION_REFUSED: .*Connection refused' \
+grep -q 'ndx_connect_to: .* to 127.0.0.1:1: .*NDX_E_CONNECTION_REFUSED: .*Connection refused' \
 	"$work/refused.log" || fail 'the text of a refused connect'
 grep -q '^ndx ' "$work/refused.log" && fail 'records that were not asked for'
 # The user of a program that cannot be changed can read its records.

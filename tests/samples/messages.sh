@@ -18,7 +18,7 @@ for program in 'ndx-reqresp client' ndx-send 'ndx-perf client' 'echo-client --co
 	name=$1
 	shift
 	run 1 "$name" "$@" 127.0.0.1:1 --adapter "$uri"
-	said ' -> 127.0.0.1:1: connecting failed: NDX_E_CONNECTION_REFUSED: no listener there'
+	said ' to 127.0.0.1:1: connecting failed: NDX_E_CONNECTION_REFUSED: no listener there'
 	said '(111: Connection refused)'
 done
 run 1 ndx-reqresp client 127.0.0.1:1 --adapter loop
@@ -31,7 +31,7 @@ for program in 'ndx-reqresp client' ndx-send; do
 	name=$1
 	shift
 	run 1 "$name" "$@" 10.9.9.9:5000 --adapter "$uri"
-	said ' -> 10.9.9.9:5000: connecting failed: NDX_E_INVALID_ADDRESS'
+	said ' to 10.9.9.9:5000: connecting failed: NDX_E_INVALID_ADDRESS'
 	said 'use ofi:tcp?trust=lan, or iface=NAME&trust=lan with the interface that leads there'
 done
 

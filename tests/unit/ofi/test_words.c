@@ -166,7 +166,7 @@ static void a_peer_that_does_not_answer_is_named(void **state)
 	struct ndx_connector *c = NULL;
 	char peer[48], own[80];
 
-	(void)snprintf(peer, sizeof(peer), " -> 127.0.0.1:%u: no answer in 30 ms; ",
+	(void)snprintf(peer, sizeof(peer), " to 127.0.0.1:%u: no answer in 30 ms; ",
 	               ntohs(((struct sockaddr_in *)&p->address)->sin_port));
 	assert_int_equal(ndx_get_request(p->b.adapter, p->listener, 0, &c), NDX_E_IO_TIMEOUT);
 	(void)snprintf(own, sizeof(own),
