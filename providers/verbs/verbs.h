@@ -357,8 +357,8 @@ struct verbs_qp {
 	bool keeps_books; /* soft_roce, or the messages to the peer are counted; base.lock */
 	/* with a shared receive queue: */
 	struct verbs_srq *srq;
-	struct verbs_srq_link *srq_link; /* its link to receive_cq */
-	struct ndxp_table_node taker;    /* in verbs_srq.takers; guarded by its lock */
+	struct ndxp_srq_link *srq_link; /* its link to receive_cq */
+	struct ndxp_table_node taker;   /* in verbs_srq.takers; guarded by its lock */
 	struct verbs_numbers path;
 	/* guarded by base.lock: */
 	struct ibv_qp *native;

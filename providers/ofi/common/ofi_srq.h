@@ -7,8 +7,8 @@
  * with receives of its own. A connection that has nothing to send holds no receive. A receive that
  * its connection did not use when the connection ends goes back to the queue, to its old place.
  *
- * Locks, beside those of ofi.h: adapter->srqs_lock before that of a queue pair, ofi_srq.lock after
- * it; ofi_srq.links_lock before those of completion queues.
+ * Locks, beside those of ofi.h: adapter->srqs_lock before that of a queue pair, ofi_srq.base.lock
+ * after it.
  */
 #ifndef OFI_OFI_SRQ_H
 #define OFI_OFI_SRQ_H
@@ -22,6 +22,7 @@
 #include <ndx/spi/list.h>
 #include <ndx/spi/lock.h>
 #include <ndx/spi/queue_pair.h>
+#include <ndx/spi/shared_receive_queue.h>
 
 struct ofi_adapter;
 struct ofi_qp;
@@ -40,23 +41,12 @@ struct ofi_shared {
 	struct ndx_sge sge[];
 };
 
-/* A completion queue for results of the shared queue's receives. */
-struct ofi_srq_link {
-	struct ndxp_list node;
-	struct ndxp_cq *cq;
-	struct ndxp_queue results; /* slots that results use: tail - freed */
-	unsigned users;            /* count of queue pairs; links_lock */
-};
-
 struct ofi_srq {
-	struct ndx_spi_srq spi;
+	struct ndxp_srq base;
 	struct ofi_adapter *adapter;
 	struct ndxp_list node; /* in adapter->srqs */
 	uint32_t max_sge;
-	struct ndxp_lock links_lock; /* taken to change links or depth */
-	struct ndxp_lock lock;       /* a leaf, but for the locks of overlapped objects */
-	/* guarded by lock: */
-	struct ndxp_list links;
+	/* guarded by base.lock: */
 	struct ofi_srq_block *blocks;
 	struct ndxp_list spare;     /* records that are not in use */
 	struct ndxp_list ready;     /* receives that no queue pair holds, the oldest first */
@@ -66,20 +56,15 @@ struct ofi_srq {
 	uint32_t ready_count;
 	uint32_t waiter_count;
 	uint32_t users;  /* count of queue pairs */
-	uint32_t depth;  /* most receives and results that were not taken, together */
-	uint32_t in_use; /* never less than their number */
-	uint32_t posted; /* receives without a message: ready, or held by a queue pair */
-	uint32_t threshold;
 	uint64_t number; /* of the next receive */
-	struct ndxp_ov_list notifies;
 };
 
 /* The queue pair's part. Its `base.receive` is a ring of what it holds: a place is free when the
  * receive is used or has gone back, and results use the slots of `link`. */
 struct ofi_taker {
 	struct ofi_srq *srq; /* constant; NULL: the queue pair has receives of its own */
-	struct ofi_srq_link *link;
-	struct ndxp_list node; /* in srq->waiters; guarded by srq->lock */
+	struct ndxp_srq_link *link;
+	struct ndxp_list node; /* in srq->waiters; guarded by srq->base.lock */
 	/* guarded by the queue pair's lock */
 	struct ndxp_queue counts; /* for statistics */
 	uint32_t wanted;          /* messages of the peer that wait, and have no receive here yet */
@@ -91,9 +76,6 @@ struct ofi_taker {
 enum ndx_status ofi_srq_create(struct ndx_spi_adapter *adapter, const struct ndx_srq_attr *attr,
                                struct ndx_spi_srq **out);
 void ofi_srq_destroy(struct ndx_spi_srq *spi);
-enum ndx_status ofi_srq_modify(struct ndx_spi_srq *spi, uint32_t depth, uint32_t threshold);
-enum ndx_status ofi_srq_notify(struct ndx_spi_srq *spi, struct ndx_overlapped *ov);
-void ofi_srq_cancel(struct ndx_spi_srq *spi, enum ndx_status status);
 /* A queue pair begins to use the shared queue of its attributes, or ends to. */
 enum ndx_status ofi_srq_join(struct ofi_qp *qp);
 void ofi_srq_leave(struct ofi_qp *qp);
@@ -107,8 +89,6 @@ uint32_t ofi_srq_hold(struct ofi_qp *qp, uint32_t most, bool its_turn);
 void ofi_srq_done(struct ofi_qp *qp, struct ofi_rx *rx, enum ndx_status status, int native);
 /* All that the queue pair holds goes back; libfabric has none of it any more. */
 void ofi_srq_return_all(struct ofi_qp *qp);
-/* The queue's lock is held: complete the notifications if the threshold is reached. */
-void ofi_srq_check_threshold(struct ofi_srq *srq);
 
 /* ---- giving receives to connections (ofi_srq_grant.c) ---- */
 

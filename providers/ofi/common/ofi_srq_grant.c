@@ -65,12 +65,12 @@ static struct ofi_qp *next_waiter(struct ofi_srq *srq)
 {
 	struct ndxp_list *node = NULL;
 
-	ndxp_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->base.lock);
 	if (srq->ready_count > 0)
 		node = ndxp_list_take(&srq->waiters);
 	if (node != NULL)
 		srq->waiter_count--;
-	ndxp_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->base.lock);
 	return node != NULL ? container_of(node, struct ofi_qp, taker.node) : NULL;
 }
 

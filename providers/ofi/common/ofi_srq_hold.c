@@ -3,12 +3,6 @@
 #include "ofi.h"
 #include "ofi_receive.h"
 
-void ofi_srq_check_threshold(struct ofi_srq *srq)
-{
-	if (srq->posted < srq->threshold)
-		ndxp_ov_complete_all(&srq->notifies, NDX_OK);
-}
-
 /* ---- out of the queue ---- */
 
 /* Lock held: the queue pair waits until the queue has receives again. */
@@ -35,7 +29,7 @@ static uint32_t take_ready(struct ofi_qp *qp, uint32_t most, bool its_turn, stru
 	struct ofi_srq *srq = qp->taker.srq;
 	uint32_t count = 0;
 
-	ndxp_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->base.lock);
 	/* Others were first. If the queue has receives, a thread is about to serve those that
 	 * wait. */
 	if (its_turn || ndxp_list_empty(&srq->waiters))
@@ -53,7 +47,7 @@ static uint32_t take_ready(struct ofi_qp *qp, uint32_t most, bool its_turn, stru
 	/* With a share that is too small the queue pair goes on when a message arrives. */
 	if (count < most && (count == 0 || srq->ready_count == 0))
 		join_waiters(srq, qp);
-	ndxp_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->base.lock);
 	return count;
 }
 
@@ -110,10 +104,10 @@ static void put_back(struct ofi_srq *srq, struct ofi_shared *shared)
 {
 	bool wanted;
 
-	ndxp_lock_acquire(&srq->lock);
+	ndxp_lock_acquire(&srq->base.lock);
 	put_in_order(srq, shared);
 	wanted = !ndxp_list_empty(&srq->waiters);
-	ndxp_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->base.lock);
 	/* this thread has a queue pair's lock, so it cannot serve others */
 	if (wanted)
 		ndxp_loop_post(srq->adapter->spi.loop, &srq->adapter->serve);
@@ -135,33 +129,18 @@ static void push_result(struct ofi_qp *qp, const struct ofi_rx *rx, enum ndx_sta
                         int native)
 {
 	struct ofi_srq *srq = qp->taker.srq;
-	struct ofi_srq_link *link = qp->taker.link;
-	const struct ndx_result result = {
-		.status = status,
-		.bytes_transferred = rx->base.bytes,
-		.queue_pair_context = qp->base.spi.attr.context,
-		.request_context = rx->base.context,
-		.request_type = NDX_REQUEST_RECEIVE,
-		.flags = rx->base.result_flags,
-		.immediate = rx->base.immediate,
-		.native = native,
-	};
+	struct ndxp_srq_link *link = qp->taker.link;
+	const struct ndx_result result = ndxp_srq_result(&qp->base, &rx->base, status, native);
 
 	qp->taker.counts.tail++;
 	qp->taker.counts.head++;
 	if (status != NDX_OK)
 		qp->taker.counts.failed[ndxp_status_index(status)]++;
-	/* The slot passes from the receive to the result in one step, and before the result is
-	 * pushed: the slot of a result that a consumer has taken must be free. */
-	ndxp_lock_acquire(&srq->lock);
-	link->results.tail++;
+	ndxp_lock_acquire(&srq->base.lock);
+	ndxp_srq_pass(&srq->base, link);
 	ndxp_list_add(&srq->spare, &rx->shared->node);
-	srq->posted--;
-	ndxp_lock_release(&srq->lock);
-	ndxp_cq_push(link->cq, &link->results, &result);
-	ndxp_lock_acquire(&srq->lock);
-	ofi_srq_check_threshold(srq);
-	ndxp_lock_release(&srq->lock);
+	ndxp_lock_release(&srq->base.lock);
+	ndxp_srq_push(&srq->base, link, &result);
 }
 
 void ofi_srq_done(struct ofi_qp *qp, struct ofi_rx *rx, enum ndx_status status, int native)

@@ -220,7 +220,7 @@ static void a_queue_of_shared_receives_sees_successes(void **state)
 	rig_connect(&rig, WAITER_DEPTH, srq);
 	ndx_overlapped_init(&ov);
 	assert_int_equal(base_ov_begin(&ov, rig.adapter.spi.loop), NDX_OK);
-	assert_int_equal(verbs_srq_notify(srq, &ov), NDX_PENDING);
+	assert_int_equal(ndxp_srq_notify(srq, &ov), NDX_PENDING);
 	assert_int_equal(ndx_overlapped_status(&ov), NDX_PENDING);
 	assert_true(fake_arrive(rig_native(&rig), 8));
 	ndxp_loop_call(rig.adapter.spi.loop, waiter_read_events, &rig.adapter);

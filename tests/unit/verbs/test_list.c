@@ -468,7 +468,7 @@ static void a_shared_list_is_one_call_under_one_lock(void **state)
 	                 NDX_OK);
 	rig_connect(&rig, DEPTH, srq);
 	make_list(&list, 0, DEPTH + 1, 0);
-	count_locks(&verbs_srq_of(&srq->pub)->lock);
+	count_locks(&verbs_srq_of(&srq->pub)->base.lock);
 	assert_int_equal(srq->pub.ops->receive_list(&srq->pub, list.receives,
 	                                            sizeof(list.receives[0]), 8, &posted),
 	                 NDX_OK);
@@ -483,7 +483,7 @@ static void a_shared_list_is_one_call_under_one_lock(void **state)
 	                                            sizeof(list.receives[0]), 5, &posted),
 	                 NDX_E_INTERNAL_ERROR);
 	assert_int_equal(posted, 2);
-	assert_int_equal(verbs_srq_of(&srq->pub)->posted, 10);
+	assert_int_equal(verbs_srq_of(&srq->pub)->base.posted, 10);
 	posted = 0;
 	assert_int_equal(srq->pub.ops->receive_list(&srq->pub, &list.receives[10],
 	                                            sizeof(list.receives[0]), 7, &posted),

@@ -304,11 +304,11 @@ static void a_queue_that_cannot_grow_stays_as_it_was(void **state)
 	srq = open_shared(&rig);
 	rig_connect(&rig, 8, srq);
 	rig.device.refuse_nth[FAKE_MODIFY_SRQ] = 1;
-	assert_int_equal(verbs_srq_modify(srq, 2 * DEPTH, 0), NDX_E_INSUFFICIENT_RESOURCES);
+	assert_int_equal(ndxp_srq_modify(srq, 2 * DEPTH, 0), NDX_E_INSUFFICIENT_RESOURCES);
 	for (unsigned i = 0; i < DEPTH; i++)
 		assert_int_equal(post_receive(&rig, srq, i), NDX_OK);
 	assert_int_equal(post_receive(&rig, srq, 9), NDX_E_NO_MORE_ENTRIES);
-	assert_int_equal(verbs_srq_modify(srq, 2 * DEPTH, 0), NDX_OK);
+	assert_int_equal(ndxp_srq_modify(srq, 2 * DEPTH, 0), NDX_OK);
 	assert_int_equal(post_receive(&rig, srq, 9), NDX_OK);
 	rig_close(&rig);
 	verbs_srq_destroy(srq);
