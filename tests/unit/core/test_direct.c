@@ -254,6 +254,17 @@ static void a_peer_with_another_agreement_is_refused(void **state)
 	}
 }
 
+static void has_text(const struct end *e, const char *words)
+{
+	char text[512] = "";
+	size_t length = sizeof(text);
+
+	assert_int_equal(ndx_connector_get_error_text(e->connector, text, &length), NDX_OK);
+	if (strstr(text, words) == NULL)
+		print_error("\"%s\" lacks \"%s\"\n", text, words);
+	assert_non_null(strstr(text, words));
+}
+
 static void a_peer_that_does_not_validate_fails_in_time(void **state)
 {
 	struct end e;
@@ -263,6 +274,9 @@ static void a_peer_that_does_not_validate_fails_in_time(void **state)
 	end_begin(&e);
 	end_expect_frame(&e, FRAME_VALIDATE, 0, NULL);
 	end_completes(&e.ov, NDX_E_IO_TIMEOUT);
+	has_text(&e, ": connecting failed: NDX_E_IO_TIMEOUT: no answer in connect_timeout_ms; "
+	             "the peer has not called ndx_connector_connect_peer(), or the stream does "
+	             "not carry its messages");
 	end_expect_no_frame(&e);
 	end_close(&e);
 	end_open(&e, END_PATIENCE_MS);
