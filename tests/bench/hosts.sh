@@ -6,8 +6,9 @@
 # many short rounds, because the machine's speed changes from one to the next. Then the same between
 # ndx-perf and iperf3 where the interface has a known rate: in a network namespace, whose loopback
 # interface tc limits. Writes the table of "Between two processes" in docs/performance.md, and
-# docs/performance/hosts.json. On a quiet machine, in four minutes; --quick: in half a minute, to see
-# that it works; the page stays as it is.
+# docs/performance/hosts.json. On a quiet machine, in four minutes; --quick: in a quarter of a
+# minute, to see that it works; the page stays as it is. NDX_ROUNDS: rounds, if not 12.
+# hosts_recorded.sh and hosts_smoke.sh test it.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$src"
@@ -21,10 +22,10 @@ case ${1:-} in
 --limited) # hosts.sh itself, in the namespace: the rate, rounds, seconds, and where the figures go
 	limit=$2 rounds=$3 seconds=$4 tmp=$5
 	;;
-'') rounds=12 seconds=1 iterations=50000 large=4000 blocks='--blocks 6 --block-ms 50 --tries 1' ;;
---quick) rounds=1 seconds=0.5 iterations=2000 large=200 blocks='--blocks 2 --block-ms 2 --tries 1' quick=1 ;;
+'') rounds=${NDX_ROUNDS:-12} seconds=1 iterations=50000 large=4000 blocks='--blocks 6 --block-ms 50 --tries 1' ;;
+--quick) rounds=1 seconds=0.2 iterations=2000 large=200 blocks='--blocks 2 --block-ms 2 --tries 1' quick=1 ;;
 *)
-	sed -n '3s/^# //p' "$0" >&2
+	sed -n '3s/^# //p' "$src/tests/bench/hosts.sh" >&2
 	exit 2
 	;;
 esac
@@ -39,20 +40,25 @@ done
 if [ -n "$limit" ]; then
 	ip link set lo up
 	tc qdisc add dev lo root tbf rate "${limit}gbit" burst 2mb latency 20ms
-	trap server_stop EXIT
+	trap 'server_stop || :' EXIT
 else
 	tmp=$(mktemp -d)
-	trap 'server_stop; rm -rf "$tmp"' EXIT
+	trap 'server_stop || :; rm -rf "$tmp"' EXIT
 fi
 trap 'exit 130' INT TERM
 export UCX_TLS=tcp UCX_NET_DEVICES=lo UCX_WARN_UNUSED_ENV_VARS=n
 
-# figure WHAT UNIT SIZE TOOL VALUE: one figure of one round
+# give_up WHY: with what the programs said
+give_up() {
+	cat "$tmp"/*.log >&2 || :
+	echo "$1" >&2
+	exit 1
+}
+# figure WHAT UNIT SIZE TOOL VALUE: one figure of one round, a number above 0
 figure() {
-	[ -n "$5" ] || {
-		echo "no figure of $4: $1" >&2
-		exit 1
-	}
+	echo "$5" | awk 'NR > 1 || !/^[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$/ || $0 <= 0 { bad = 1 }
+		END { exit bad }' ||
+		give_up "no figure of $4: $1, $3 bytes: it is '$(printf %s "$5" | tr '\n' ' ')'"
 	echo "$1	$2	$3	$4	$5	$round" >>"$tmp/figures.tsv"
 	echo "  $1, $3 bytes, $4: $5 $2" >&2
 }
@@ -79,19 +85,19 @@ beside() {
 		wait "$server_pid" || :
 		server_pid=
 	done
-	cat "$tmp"/*.log >&2
-	echo "does not succeed: $1" >&2
-	exit 1
+	give_up "does not succeed: $1"
 }
 
 # ndx TEST OPTIONS...: JSON of one ndx-perf client in ndx.json
 ndx() {
 	test=$1
 	shift
-	server_start "$tmp" "$build/bin/ndx-perf" server "$uri" --listen 0 --count 1 --quiet
+	server_start "$tmp" "$build/bin/ndx-perf" server "$uri" --listen 0 --count 1 --quiet ||
+		give_up 'does not start: ndx-perf server'
 	"$build/bin/ndx-perf" client "$server_address" --adapter "$uri" --test "$test" --json --quiet \
-		-t "$seconds" "$@" >"$tmp/ndx.json"
-	server_end
+		-t "$seconds" "$@" >"$tmp/ndx.json" 2>"$tmp/ndx.log" ||
+		give_up "does not succeed: ndx-perf client --test $test"
+	server_end || give_up "does not succeed: ndx-perf server, --test $test"
 }
 # ucx TEST SIZE ITERATIONS COLUMN: that column of the last line of ucx_perftest, as CSV
 ucx() {
@@ -103,12 +109,15 @@ ucx_once() {
 	timeout 120 ucx_perftest 127.0.0.1 -p 13338 -t "$ucx_test" -s "$ucx_size" -n "$ucx_iterations" -f -v \
 		>"$tmp/ucx.out" 2>"$tmp/ucx.log" && grep -q '^ *[0-9][0-9]*,' "$tmp/ucx.out"
 }
-# iperf3 counts whole seconds.
+# iperf3 counts whole seconds. If it writes JSON, it may end with 0 although it failed.
 iperf_once() {
 	# shellcheck disable=SC2086 # none or two words
 	timeout 60 iperf3 -c 127.0.0.1 -p 13339 -l 1M $affinity -J \
 		-t "$(echo "$seconds" | sed 's/^0.*/1/')" \
-		>"$tmp/iperf.json" 2>"$tmp/iperf.log"
+		>"$tmp/iperf.json" 2>"$tmp/iperf.log" &&
+		! grep -q '"error":' "$tmp/iperf.json" && return
+	grep '"error":' "$tmp/iperf.json" >>"$tmp/iperf.log"
+	return 1
 }
 
 # bandwidths WHAT: of one round
@@ -147,7 +156,8 @@ while [ $round -lt "$rounds" ]; do
 		# as many receives as the client and its server post
 		# shellcheck disable=SC2086 # a list
 		"$build/bin/ndx-perf" compare --json --tests latency --modes spin --sizes $size --depths 2 \
-			$blocks "$uri" >"$tmp/compare.json" 2>"$tmp/compare.log"
+			$blocks "$uri" >"$tmp/compare.json" 2>"$tmp/compare.log" ||
+			give_up 'does not succeed: ndx-perf compare'
 		figure 'latency, half a round trip' us $size 'ndx-perf compare' \
 			"$(jq '.[0].ndx' "$tmp/compare.json")"
 	done
@@ -155,8 +165,9 @@ done
 
 for limit in $limits; do
 	echo "== at $limit Gbit/s" >&2
-	unshare -rn sh "$0" --limited "$limit" "$rounds" "$seconds" "$tmp" 2>"$tmp/limited.log" || {
-		cat "$tmp/limited.log" >&2
+	unshare -rn sh "$src/tests/bench/hosts.sh" --limited "$limit" "$rounds" "$seconds" "$tmp" \
+		2>"$tmp/limited.said" || {
+		cat "$tmp/limited.said" >&2
 		echo "skipped: this rate needs unshare -rn, ip and tc" >&2
 	}
 done
