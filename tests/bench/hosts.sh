@@ -17,10 +17,10 @@ page=$src/docs/performance.md
 uri='ofi:tcp?iface=lo'
 quick=
 limits='1 10' # Gbit/s
-limit=
+limit='' figures=figures.tsv
 case ${1:-} in
 --limited) # hosts.sh itself, in the namespace: the rate, rounds, seconds, and where the figures go
-	limit=$2 rounds=$3 seconds=$4 tmp=$5
+	limit=$2 rounds=$3 seconds=$4 tmp=$5 figures=limited.tsv
 	;;
 '') rounds=${NDX_ROUNDS:-12} seconds=1 iterations=50000 large=4000 blocks='--blocks 6 --block-ms 50 --tries 1' ;;
 --quick) rounds=1 seconds=0.2 iterations=2000 large=200 blocks='--blocks 2 --block-ms 2 --tries 1' quick=1 ;;
@@ -59,7 +59,7 @@ figure() {
 	echo "$5" | awk 'NR > 1 || !/^[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$/ || $0 <= 0 { bad = 1 }
 		END { exit bad }' ||
 		give_up "no figure of $4: $1, $3 bytes: it is '$(printf %s "$5" | tr '\n' ' ')'"
-	echo "$1	$2	$3	$4	$5	$round" >>"$tmp/figures.tsv"
+	echo "$1	$2	$3	$4	$5	$round" >>"$tmp/$figures"
 	echo "  $1, $3 bytes, $4: $5 $2" >&2
 }
 # Each end of iperf3 gets a processor, as those of ndx-perf do.
@@ -165,11 +165,15 @@ done
 
 for limit in $limits; do
 	echo "== at $limit Gbit/s" >&2
-	unshare -rn sh "$src/tests/bench/hosts.sh" --limited "$limit" "$rounds" "$seconds" "$tmp" \
-		2>"$tmp/limited.said" || {
+	# A rate has all its rounds in the table, or none.
+	if unshare -rn sh "$src/tests/bench/hosts.sh" --limited "$limit" "$rounds" "$seconds" "$tmp" \
+		2>"$tmp/limited.said"; then
+		cat "$tmp/limited.tsv" >>"$tmp/figures.tsv"
+	else
 		cat "$tmp/limited.said" >&2
-		echo "skipped: this rate needs unshare -rn, ip and tc" >&2
-	}
+		echo "skipped: $limit Gbit/s; see above. It needs unshare -rn, ip and tc" >&2
+	fi
+	rm -f "$tmp/limited.tsv"
 done
 
 jq -R -s '

@@ -109,6 +109,15 @@ done
 gives_up 'no server at all' 'does not succeed: iperf3 -s'
 grep -q 'unable to connect to server: Connection refused' "$work/err" || fail 'no server: not why'
 
+# In the third of 4 rounds at 10 Gbit/s something fails. The rows of the other rates are whole.
+echo 'the peer is gone' >"$work/faults/ndx-bandwidth.json.11.fails"
+run
+[ "$ended" -eq 0 ] || fail "a rate without figures: it ended with $ended"
+grep -v 'at 10 Gbit/s' "$here/table.txt" | diff - "$work/out" || fail 'a rate without figures: another table'
+grep -q '^skipped: 10 Gbit/s' "$work/err" || fail 'a rate without figures: it does not say so'
+grep -q '^the peer is gone$' "$work/err" || fail 'a rate without figures: not why'
+rm -f "$work"/faults/*
+
 # What is missing has a name.
 mkdir "$work/few"
 ln -s "$(command -v dirname)" "$work/few/dirname"
