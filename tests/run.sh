@@ -308,7 +308,7 @@ told() {
 	fi
 }
 
-# guests: of each kernel two at once, because each waits for time-outs half of the time
+# guests: of each kernel two at once, because each waits for time-outs a third of the time
 guests() {
 	# shellcheck disable=SC2086 # a list
 	deps_install $deps_vm >"$work/guest.log" 2>&1 || cat "$work/guest.log"
