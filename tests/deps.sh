@@ -12,6 +12,9 @@ deps_test="$deps_build g++ git libcmocka-dev patch python3-dev python3-yaml pyth
 deps_ucx='libucx-dev'
 # shellcheck disable=SC2034
 deps_bench="$deps_build jq gnuplot-nox valgrind $deps_ucx"
+# Beside what tests/bench/hosts.sh measures. Its test is skipped where they cannot be had.
+# shellcheck disable=SC2034
+deps_hosts='iperf3 ucx-utils'
 # For the packages in a root of Debian's mirror (tests/packaging/run.sh --long).
 # shellcheck disable=SC2034
 deps_long='mmdebstrap'

@@ -43,6 +43,8 @@ esac
 deps_install $deps_test || exit 1
 # shellcheck disable=SC2086,SC2154 # a list
 deps_install $deps_ucx >/dev/null 2>&1 || echo "some tests will be skipped: no $deps_ucx here" >&2
+# shellcheck disable=SC2086,SC2154 # a list
+deps_install $deps_hosts >/dev/null 2>&1 || echo "some tests will be skipped: no $deps_hosts here" >&2
 if [ "$run_too" = '|long' ]; then
 	# shellcheck disable=SC2086,SC2154 # a list
 	deps_install $deps_long >/dev/null 2>&1 || echo "some tests will be skipped: no $deps_long here" >&2
