@@ -74,6 +74,13 @@ ofi:*)
 esac
 run --threads 1 --sizes 64 --depths 1
 holds 'one thread polls' 'map(.mode) == ["spin", "spin"]'
+# What comes of that is for unit.bench.measure and unit.bench.traffic.
+run --sizes 8 --depths 1 --tests latency --modes spin --warm-up-ms 7
+grep -q '^seed 1, 2 blocks of 1 ms after 7 ms$' "$tmp/log" || {
+	cat "$tmp/log"
+	echo 'not so: a warm-up as long as asked'
+	exit 1
+}
 run --sizes 8 --depths 1 --tests write
 holds 'writes are polled for' 'map([.test, .mode, .unit]) == [["write", "spin", "us"]]'
 run --tests write --modes passive
