@@ -8,8 +8,12 @@ struct pyndx pyndx;
 
 PyObject *pyndx_enum(enum python_enum which, long value)
 {
-	PyObject *member = PyObject_CallFunction(pyndx.enums[which], "l", value);
+	PyObject *member;
 
+	/* Of several values of a result, an earlier one may have met Ctrl-C. */
+	if (PyErr_Occurred() != NULL)
+		return NULL;
+	member = PyObject_CallFunction(pyndx.enums[which], "l", value);
 	if (member != NULL || !PyErr_ExceptionMatches(PyExc_ValueError))
 		return member;
 	PyErr_Clear(); /* of a later version of the library */

@@ -41,14 +41,17 @@ PyObject *manager_record_new(PyObject *context, struct session_arguments *a)
 
 PyObject *manager_find(const struct manager *manager, const void *number)
 {
-	PyObject *key = PyLong_FromUnsignedLongLong((uintptr_t)number);
+	PyObject *type, *value, *trace;
 	PyObject *capsule = NULL;
+	PyObject *key;
 
+	PyErr_Fetch(&type, &value, &trace); /* that of an earlier value of a result */
+	key = PyLong_FromUnsignedLongLong((uintptr_t)number);
 	if (key != NULL && manager->records != NULL)
 		capsule = PyDict_GetItemWithError(manager->records, key);
 	Py_XINCREF(capsule);
 	Py_XDECREF(key);
-	PyErr_Clear();
+	PyErr_Restore(type, value, trace);
 	return capsule;
 }
 
