@@ -81,6 +81,8 @@ with ndx.Adapter("{URI}") as adapter:
 # Ctrl-C, and a cancelled task, in the moment in which an event comes.
 MOMENTS = f"""
 import asyncio, os, select, signal, subprocess, sys, threading, time, ndx
+sys.path.append({os.path.dirname(__file__)!r})
+from interrupts import Interrupt
 from ndx import _ndx, aio
 
 def ip(what):
@@ -123,32 +125,19 @@ def interrupted_while_it_comes(adapter):
         _ndx._event_start = start
         thread.join()
 
-class Interrupt:
-    # Raises where the interpreter looks for signals: in functions, and after calls.
-    def __init__(self, after):
-        self.after = after
-
-    def __call__(self, frame, what, argument):
-        if what in ("call", "c_return") and "/ndx/_" in frame.f_code.co_filename:
-            self.after -= 1
-            if self.after < 0:
-                sys.setprofile(None)
-                raise KeyboardInterrupt
-
 def interrupted_everywhere(adapter):
     # A new event for each place: the next call returns it. The number of places.
     for places in range(1000):
         number = places + 2
         ip("add" if number % 2 else "del")
         try:
-            sys.setprofile(Interrupt(places))
-            event = ndx.adapter_event(adapter, {PATIENCE})
-            sys.setprofile(None)
-            assert event.number == number, (event.number, number)
-            return places
+            with Interrupt(places) as interrupt:
+                event = ndx.adapter_event(adapter, {PATIENCE})
         except KeyboardInterrupt:
             event = ndx.adapter_event(adapter, {PATIENCE})
-            assert event.number == number, (event.number, number)
+        assert event.number == number, (event.number, number)
+        if not interrupt.raised:
+            return places
 
 async def cancelled(adapter, what, take):
     task = asyncio.create_task(aio.adapter_event(adapter))

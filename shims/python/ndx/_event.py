@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from . import _ndx
 from ._connection import Limit, wait_for
 from ._enums import AdapterEventType
+
+_T = TypeVar("_T")
 
 
 class AdapterEvent(NamedTuple):
@@ -41,12 +43,15 @@ def event_of(buffer: bytes) -> AdapterEvent:
     return AdapterEvent(AdapterEventType(number) if known else number, *rest)
 
 
-def take(events: list[bytes]) -> AdapterEvent:
-    """The oldest of these events. IndexError: another thread has taken the last one.
+def take(events: list[bytes], event_of: Callable[[bytes], _T]) -> _T | None:
+    """The oldest of these events; None: there is none.
 
-    Between the first two lines and at the return the interpreter neither changes to another thread
-    nor raises KeyboardInterrupt: it does so in calls and loops.
+    Before the try and at the return the interpreter neither changes to another thread nor raises
+    KeyboardInterrupt: it does so in calls and loops. So call it outside of any `with`, whose end is
+    a call, too.
     """
+    if not events:
+        return None
     buffer = events[0]
     del events[0]
     try:
@@ -69,9 +74,9 @@ def adapter_event(adapter: _ndx.Adapter, timeout: float | None = None) -> Adapte
     limit = Limit(timeout)
     events = _ndx._event_events(adapter)
     while True:
-        if events:
-            with suppress(IndexError):
-                return take(events)
+        event = take(events, event_of)
+        if event is not None:
+            return event
         started: list[tuple[_ndx.Operation, bytes]] = []
         try:
             _ndx._event_start(adapter, None, started)

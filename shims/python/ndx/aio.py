@@ -30,7 +30,7 @@ from ._adapter import Address
 from ._connection import READS_MOST
 from ._enums import DisconnectReason, Stage, Status
 from ._errors import AbortedError, CanceledError, ClosedError, Error, RefusedError, StateError
-from ._event import AdapterEvent, take
+from ._event import AdapterEvent, event_of, take
 from ._manager import BaseSessionManager, ManagedEvent
 from ._negotiation import BaseSession, Ends
 from ._stream import BaseReceiver, Batch
@@ -175,9 +175,9 @@ async def adapter_event(adapter: _ndx.Adapter) -> AdapterEvent:
     returns an event that came in that moment."""
     events = _ndx._event_events(adapter)
     while True:
-        if events:
-            with suppress(IndexError):
-                return take(events)
+        event = take(events, event_of)
+        if event is not None:
+            return event
         hub = _hub()
         started: list[tuple[_ndx.Operation, bytes]] = []
         try:
