@@ -295,22 +295,6 @@ def test_one_task_waits_for_an_event(negotiation: ndx.Negotiation, variant: ndx.
     asyncio.run(main())
 
 
-def test_ctrl_c_loses_no_event(
-    negotiation: ndx.Negotiation, variant: ndx.Variant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(op: ndx._ndx.Operation, *unused: object) -> int:
-        manager.add(variant, where(server))
-        assert op.wait(PATIENCE)
-        raise KeyboardInterrupt
-
-    with ndx.Server("127.0.0.1:0", variant) as server, ndx.SessionManager(negotiation) as manager:
-        with monkeypatch.context() as patch:
-            patch.setattr(ndx._manager, "wait_for", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                manager.event()
-        assert manager.event(PATIENCE).kind is UP
-
-
 def test_the_collector_closes_a_manager(
     negotiation: ndx.Negotiation, variant: ndx.Variant
 ) -> None:

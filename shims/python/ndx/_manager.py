@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from . import _ndx
 from ._connection import Limit, wait_for
 from ._enums import ErrorLayer, ManagedEventKind, ManagedState, Status
+from ._event import take
 from ._negotiation import Ends, SessionView, Variant
 from ._tls import Tls, arguments_of
 
@@ -157,6 +158,10 @@ class BaseSessionManager(_ndx.SessionManager):
         """
         self._report(id, life, status)
 
+    def _taken(self, events: list[bytes]) -> ManagedEvent | None:
+        """The oldest of these events, by the rules of take()."""
+        return take(events, lambda buffer: ManagedEvent(*self._event_of(buffer)))
+
     def sessions(self) -> list[ManagedSession]:
         """The sessions, in the order of their numbers; those that are over until remove()."""
         return [ManagedSession(*entry) for entry in self._list()]
@@ -176,28 +181,31 @@ class SessionManager(BaseSessionManager):
     struct ndx_session_manager_attr (ndx/session_manager.h).
     """
 
-    _kept: bytes | None = None
-    """An event that came when its wait was interrupted."""
+    def _wait_event(self, limit: Limit) -> None:
+        """Wait until the list of the manager has an event, which another thread may take."""
+        started: list[tuple[_ndx.Operation, bytes]] = []
+        try:
+            self._start_event(None, started)
+            if started:
+                wait_for(started[0][0], limit, lambda: self._end_event(started), "event")
+        finally:
+            self._end_event(started)
 
     def event(self, timeout: float | None = None) -> ManagedEvent:
         """The oldest event that was kept, or the next one; waits up to `timeout` seconds (None: no
-        limit). One wait at a time.
+        limit). One wait at a time. Ctrl-C interrupts, and the next call returns an event that came
+        in that moment.
 
         Raises TimedOutError, CanceledError (close()), StateError (max_events is 0, or another
         thread waits).
         """
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            return ManagedEvent(*self._event_of(kept))
-        op, buffer = self._start_event(None)
-        if op is not None:
-            try:
-                wait_for(op, Limit(timeout), self._cancel_event, "event")
-            except BaseException:
-                if op.status is Status.OK:  # it came in the moment of Ctrl-C
-                    self._kept = buffer
-                raise
-        return ManagedEvent(*self._event_of(buffer))
+        limit = Limit(timeout)
+        events = self._events()
+        while True:
+            event = self._taken(events)
+            if event is not None:
+                return event
+            self._wait_event(limit)
 
 
 __all__ = ["ManagedEvent", "ManagedSession", "SessionManager"]

@@ -182,7 +182,8 @@ async def adapter_event(adapter: _ndx.Adapter) -> AdapterEvent:
         started: list[tuple[_ndx.Operation, bytes]] = []
         try:
             _ndx._event_start(adapter, hub.port, started)
-            await hub.future(started[0][0])
+            op = started[0][0]
+            await hub.future(op)
         except BaseException:
             with suppress(Error):  # closed: then the operation is complete
                 _ndx._event_cancel(adapter)
@@ -190,7 +191,7 @@ async def adapter_event(adapter: _ndx.Adapter) -> AdapterEvent:
             raise
         finally:
             _ndx._event_end(adapter, started)
-        started[0][0].result()
+        op.result()
 
 
 class CompletionQueue(_Managed, _Readable, _ndx.CompletionQueue):
@@ -414,7 +415,6 @@ class SessionManager(BaseSessionManager):
     async def __aexit__(self, *unused: object) -> None:
         await asyncio.to_thread(self.close)
 
-    _pending: tuple[_ndx.Operation, bytes, asyncio.Future[None]] | None = None
     _waited_for = False
 
     async def event(self) -> ManagedEvent:
@@ -425,18 +425,28 @@ class SessionManager(BaseSessionManager):
         """
         if self._waited_for:
             raise StateError(Status.INVALID_DEVICE_STATE, "another task waits for an event")
-        if self._pending is None:
-            hub = _hub()
-            op, buffer = self._start_event(hub.port)
-            if op is None:
-                return ManagedEvent(*self._event_of(buffer))
-            self._pending = op, buffer, hub.future(op)
-        op, buffer, future = self._pending
+        events = self._events()
+        while True:
+            event = self._taken(events)
+            if event is not None:
+                return event
+            await self._wait_event()
+
+    async def _wait_event(self) -> None:
+        """Wait until the list of the manager has an event."""
+        hub = _hub()
+        started: list[tuple[_ndx.Operation, bytes]] = []
         self._waited_for = True
         try:
-            await asyncio.shield(future)
+            self._start_event(hub.port, started)
+            if started:
+                op = started[0][0]
+                await hub.future(op)
+                op.result()
+        except BaseException:
+            self._end_event(started)  # cancels, and the port gets the operation
+            hub.take()
+            raise
         finally:
             self._waited_for = False
-        self._pending = None
-        op.result()
-        return ManagedEvent(*self._event_of(buffer))
+            self._end_event(started)

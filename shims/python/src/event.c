@@ -22,6 +22,15 @@ static PyObject *events_function(PyObject *module, PyObject *object)
 	return events;
 }
 
+bool events_add(PyObject *started, PyObject *op, PyObject *buffer)
+{
+	PyObject *pair = Py_BuildValue("(NN)", op, buffer);
+	const int rc = pair != NULL ? PyList_Append(started, pair) : -1;
+
+	Py_XDECREF(pair);
+	return rc == 0;
+}
+
 /* _event_start(adapter, port, started): adds (operation, buffer) to a list. It is no result: Ctrl-C
  * can take the results of calls away. */
 static PyObject *start_function(PyObject *module, PyObject *args)
@@ -31,9 +40,7 @@ static PyObject *start_function(PyObject *module, PyObject *args)
 	PyObject *result = NULL;
 	struct operation *op;
 	PyObject *buffer;
-	PyObject *pair;
 	enum ndx_status st;
-	int rc;
 
 	(void)module;
 	if (!PyArg_ParseTuple(args, "OOO!", &adapter, &port, &PyList_Type, &started) ||
@@ -61,10 +68,7 @@ static PyObject *start_function(PyObject *module, PyObject *args)
 		Py_DECREF(buffer);
 		return NULL;
 	}
-	pair = Py_BuildValue("(NN)", result, buffer);
-	rc = pair != NULL ? PyList_Append(started, pair) : -1;
-	Py_XDECREF(pair);
-	if (rc != 0)
+	if (!events_add(started, result, buffer))
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -84,37 +88,52 @@ static PyObject *cancel_function(PyObject *module, PyObject *adapter)
 	return pyndx_done(st);
 }
 
-/* A wait is over: cancel it if it is in flight, and keep the event if there is one. */
-static bool end_wait(struct adapter *adapter, PyObject *pair)
+bool events_end(PyObject *started, struct object *owner, PyObject *const *events,
+                void (*cancel)(struct object *owner))
 {
 	PyObject *op, *buffer;
+	enum ndx_status st;
 
-	if (!PyArg_ParseTuple(pair, "O!O", pyndx.operation_type, &op, &buffer))
-		return false;
-	if (operation_observe((struct operation *)op) == NDX_PENDING) {
-		PyObject *done = cancel_function(NULL, &adapter->base.ob_base);
-
-		PyErr_Clear(); /* closed: then the operation is complete */
-		Py_XDECREF(done);
+	for (Py_ssize_t i = 0; i < PyList_Size(started);) {
+		if (!PyArg_ParseTuple(PyList_GetItem(started, i), "O!O", pyndx.operation_type, &op,
+		                      &buffer))
+			return false;
+		st = operation_observe((struct operation *)op);
+		if (st == NDX_PENDING) {
+			cancel(owner);
+			st = operation_observe((struct operation *)op);
+		}
+		if (st == NDX_PENDING) { /* its port has it */
+			i++;
+			continue;
+		}
+		if (st == NDX_OK && *events != NULL && PyList_Append(*events, buffer) != 0)
+			return false;
+		if (PyList_SetSlice(started, i, i + 1, NULL) != 0)
+			return false;
 	}
-	/* Of a closed adapter no event is kept. */
-	return operation_observe((struct operation *)op) != NDX_OK || adapter->events == NULL ||
-	       PyList_Append(adapter->events, buffer) == 0;
+	return true;
 }
 
-/* _event_end(adapter, started): the waits of the list are over. All in one call, because Ctrl-C can
- * come between two. */
+static void cancel_waits(struct object *adapter)
+{
+	PyObject *done = cancel_function(NULL, &adapter->ob_base);
+
+	PyErr_Clear(); /* closed: then the operation is complete */
+	Py_XDECREF(done);
+}
+
+/* _event_end(adapter, started): the waits of the list are over. */
 static PyObject *end_function(PyObject *module, PyObject *args)
 {
 	PyObject *adapter, *started;
 
 	(void)module;
 	if (!PyArg_ParseTuple(args, "OO!", &adapter, &PyList_Type, &started) ||
-	    !pyndx_is(adapter, pyndx.adapter_type, "adapter"))
+	    !pyndx_is(adapter, pyndx.adapter_type, "adapter") ||
+	    !events_end(started, (struct object *)adapter, &((struct adapter *)adapter)->events,
+	                cancel_waits))
 		return NULL;
-	for (Py_ssize_t i = 0; i < PyList_Size(started); i++)
-		if (!end_wait((struct adapter *)adapter, PyList_GetItem(started, i)))
-			return NULL;
 	Py_RETURN_NONE;
 }
 

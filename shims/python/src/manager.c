@@ -34,6 +34,7 @@ static void drop(struct object *self)
 	for (int i = 0; i < MANAGER_FUNCTIONS; i++)
 		Py_CLEAR(m->functions[i]);
 	Py_CLEAR(m->records);
+	Py_CLEAR(m->events);
 	Py_CLEAR(m->negotiation);
 }
 
@@ -95,7 +96,9 @@ static PyObject *manager_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 		self->functions[i] = functions[i];
 	}
 	self->records = PyDict_New();
-	if (self->records == NULL || !object_enter((struct object *)negotiation))
+	self->events = PyList_New(0);
+	if (self->records == NULL || self->events == NULL ||
+	    !object_enter((struct object *)negotiation))
 		goto fail;
 	attr.negotiation = ((struct object *)negotiation)->handle;
 	manager_set_events(self, &attr);
@@ -315,43 +318,91 @@ static PyObject *manager_stats(PyObject *self, PyObject *unused)
 
 /* ---- events ---- */
 
-/* _start_event(port) -> (operation, buffer); the operation is None if the event is there. */
-static PyObject *manager_start_event(PyObject *self, PyObject *port)
+/* _events() -> list: events that event() got, and that it has not returned yet, as buffers, the
+ * oldest first. */
+static PyObject *manager_events(PyObject *self, PyObject *unused)
 {
-	struct ndx_managed_event *event;
-	PyObject *result = NULL;
-	struct operation *op;
-	PyObject *buffer;
+	PyObject *events;
+
+	(void)unused;
+	if (!object_enter((struct object *)self))
+		return NULL;
+	events = as_manager(self)->events;
+	Py_INCREF(events);
+	object_leave((struct object *)self);
+	return events;
+}
+
+/* The event is there, or add (operation, buffer) to the list. */
+static bool start_event(PyObject *self, PyObject *port, PyObject *started, PyObject *buffer)
+{
+	struct ndx_managed_event *event =
+		(struct ndx_managed_event *)(void *)PyBytes_AsString(buffer);
+	struct operation *op = operation_new(port, "event");
+	PyObject *result;
 	enum ndx_status st;
 
-	buffer = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sizeof(*event));
+	if (op == NULL)
+		return false;
+	Py_BEGIN_ALLOW_THREADS;
+	st = ndx_session_manager_get_event(handle_of(self), event, &op->ov);
+	Py_END_ALLOW_THREADS;
+	if (st == NDX_OK) {
+		Py_DECREF(&op->ob_base);
+		return PyList_Append(as_manager(self)->events, buffer) == 0;
+	}
+	result = operation_started(op, (struct object *)self, buffer, st);
+	if (result == NULL)
+		return false;
+	Py_INCREF(buffer);
+	return events_add(started, result, buffer);
+}
+
+/* _start_event(port, started): an event that is there is added to _events(); else (operation,
+ * buffer) to the list. Neither is a result: Ctrl-C can take the results of calls away. */
+static PyObject *manager_start_event(PyObject *self, PyObject *args)
+{
+	PyObject *port, *started;
+	PyObject *buffer;
+	bool good = false;
+
+	if (!PyArg_ParseTuple(args, "OO!", &port, &PyList_Type, &started))
+		return NULL;
+	buffer = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sizeof(struct ndx_managed_event));
 	if (buffer == NULL)
 		return NULL;
-	event = (struct ndx_managed_event *)(void *)PyBytes_AsString(buffer);
-	memset(event, 0, sizeof(*event));
-	if (!object_enter((struct object *)self)) {
-		Py_DECREF(buffer);
+	memset(PyBytes_AsString(buffer), 0, sizeof(struct ndx_managed_event));
+	if (object_enter((struct object *)self)) {
+		good = start_event(self, port, started, buffer);
+		object_leave((struct object *)self);
+	}
+	Py_DECREF(buffer);
+	if (!good)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static void cancel_event(struct object *self)
+{
+	if (object_enter(self)) {
+		/* With the interpreter's lock, so that the request is that of the caller: another
+		 * thread's can begin only when it is over. The call does not wait. */
+		ndx_session_manager_cancel_event(self->handle);
+		object_leave(self);
+	}
+	PyErr_Clear(); /* closed: then the operation is complete */
+}
+
+/* _end_event(started): the waits of the list are over. */
+static PyObject *manager_end_event(PyObject *self, PyObject *started)
+{
+	if (!PyList_Check(started)) {
+		PyErr_SetString(PyExc_TypeError, "no list");
 		return NULL;
 	}
-	op = operation_new(port, "event");
-	if (op != NULL) {
-		Py_BEGIN_ALLOW_THREADS;
-		st = ndx_session_manager_get_event(handle_of(self), event, &op->ov);
-		Py_END_ALLOW_THREADS;
-		if (st == NDX_OK) {
-			Py_DECREF(&op->ob_base);
-			Py_INCREF(Py_None);
-			result = Py_None;
-		} else {
-			result = operation_started(op, (struct object *)self, buffer, st);
-		}
-	}
-	object_leave((struct object *)self);
-	if (result == NULL) {
-		Py_DECREF(buffer);
+	if (!events_end(started, (struct object *)self, &as_manager(self)->events, cancel_event))
 		return NULL;
-	}
-	return Py_BuildValue("(NN)", result, buffer);
+	Py_RETURN_NONE;
 }
 
 /* _event_of(buffer): the event of an operation that has completed. */
@@ -371,18 +422,6 @@ static PyObject *manager_event_of(PyObject *self, PyObject *buffer)
 	event.server[sizeof(event.server) - 1] = '\0';
 	event.text[sizeof(event.text) - 1] = '\0';
 	return manager_event(as_manager(self), &event);
-}
-
-static PyObject *manager_cancel_event(PyObject *self, PyObject *unused)
-{
-	(void)unused;
-	if (!object_enter((struct object *)self))
-		return NULL;
-	Py_BEGIN_ALLOW_THREADS;
-	ndx_session_manager_cancel_event(handle_of(self));
-	Py_END_ALLOW_THREADS;
-	object_leave((struct object *)self);
-	Py_RETURN_NONE;
 }
 
 /* ---- the type ---- */
@@ -423,9 +462,10 @@ static PyMethodDef manager_methods[] = {
 	{"_list", manager_list, METH_NOARGS, NULL},
 	{"stats", manager_stats, METH_NOARGS,
          "stats() -> dict: counters by the names of struct ndx_session_manager_stats."},
-	{"_start_event", manager_start_event, METH_O, NULL},
+	{"_events", manager_events, METH_NOARGS, NULL},
+	{"_start_event", manager_start_event, METH_VARARGS, NULL},
+	{"_end_event", manager_end_event, METH_O, NULL},
 	{"_event_of", manager_event_of, METH_O, NULL},
-	{"_cancel_event", manager_cancel_event, METH_NOARGS, NULL},
 	{"close", object_close_method, METH_NOARGS,
          "close(): cancel all sessions, and wait for their last events. Raises BusyError in a "
          "callback of the manager."},

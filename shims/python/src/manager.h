@@ -28,6 +28,7 @@ struct manager {
 	PyObject *records;                      /* dict: number -> capsule of a record */
 	uint64_t last;                          /* number */
 	struct running *running;
+	PyObject *events; /* list: events that no call of event() has returned yet */
 };
 
 /** A capsule of a new record, which takes the TLS of the arguments, also on failure; NULL: raised.

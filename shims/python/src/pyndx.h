@@ -297,6 +297,19 @@ bool operation_pending(struct object *owner);
 void operation_end_all(struct object *owner);
 int pyndx_add_operations(PyObject *module);
 
+/* ---- event.c ---- */
+
+/** Add (operation, buffer of its event) to a list of waits. Takes both. False: raised. */
+bool events_add(PyObject *started, PyObject *operation, PyObject *buffer);
+/**
+ * The waits of the list are over: cancel what is in flight, keep the events of what is complete in
+ * the list @p events (NULL: closed, none is kept), and take it out of the list. All in one call,
+ * because Ctrl-C can come between two. What is left has completed in a port, which has to return it
+ * first. False: raised.
+ */
+bool events_end(PyObject *started, struct object *owner, PyObject *const *events,
+                void (*cancel)(struct object *owner));
+
 /* ---- the rest, a file each ---- */
 int pyndx_add_adapters(PyObject *module);
 int pyndx_add_regions(PyObject *module);
