@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ctrl-C in any place of a call: no event of a manager is lost."""
+"""Ctrl-C in any place of a call that waits: no operation stays in flight, no event is lost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, local_address
 from interrupts import Interrupt
+from pairs import unconnected
 
 import ndx
 from ndx import aio
+
+LONG_MS = 4 * int(PATIENCE * 1000)
 
 Call = Callable[[], object]
 
@@ -75,6 +78,105 @@ def test_ctrl_c_is_no_other_error() -> None:
                     if not interrupted:
                         break
                 assert place > 5
+
+
+def test_a_connect_is_cancelled(adapter: ndx.Adapter) -> None:
+    with ndx.Listener(adapter, local_address(adapter)) as listener:
+
+        def make(stack: ExitStack) -> tuple[Call, None]:
+            end = unconnected(adapter)
+            for each in (end.region, end.cq, end.connector, end.qp):
+                stack.enter_context(each)
+            return lambda: end.connector.connect(end.qp, listener.address, timeout=0), None
+
+        assert interrupted_everywhere(make) > 10
+
+
+def test_a_wait_for_receives_is_cancelled(adapter: ndx.Adapter) -> None:
+    if not adapter.query().capabilities & ndx.Capability.SRQ:
+        pytest.skip("the adapter has no shared receive queues")
+
+    def make(stack: ExitStack) -> tuple[Call, None]:
+        srq = stack.enter_context(ndx.SharedReceiveQueue(adapter, 4, threshold=1))
+        srq.receive(stack.enter_context(adapter.register(bytearray(8))))
+        return lambda: srq.wait_low(0), None
+
+    assert interrupted_everywhere(make) > 10
+
+
+def test_a_session_is_cancelled() -> None:
+    variant = ndx.Negotiation().variant("example/three-round")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = "127.0.0.1:%d" % silent.getsockname()[1]
+
+        def make(stack: ExitStack) -> tuple[Call, Call]:
+            session = stack.enter_context(
+                ndx.Session(
+                    variant,
+                    address,
+                    connect_timeout_ms=LONG_MS,
+                    stage_timeout_ms=LONG_MS,
+                    session_timeout_ms=LONG_MS,
+                )
+            )
+            return session.run, session.cancel
+
+        assert interrupted_everywhere(make) > 10
+
+
+def test_an_addition_is_cancelled_and_the_session_lives() -> None:
+    variant = ndx.Negotiation().variant("example/three-round")
+    may_add = threading.Event()
+    may_add.set()
+    with ndx.Adapter("loop") as adapter:
+
+        def pairs(count: int) -> list[ndx.Ends]:
+            ends = [unconnected(adapter) for _ in range(count)]
+            return [(end.connector, end.qp, end.region) for end in ends]
+
+        def add_many(session: ndx.SessionView, first: int, count: int) -> list[ndx.Ends]:
+            may_add.wait(PATIENCE)
+            return pairs(count)
+
+        with ndx.Server(
+            "127.0.0.1:0",
+            variant,
+            on_open_many=lambda session, count: pairs(count),
+            on_add_many=add_many,
+        ) as server, ndx.Session(
+            variant,
+            f"127.0.0.1:{server.address[1]}",
+            queue_pairs=pairs(2),
+            stage_timeout_ms=LONG_MS,
+        ) as session:
+            session.run()
+
+            def make(stack: ExitStack) -> tuple[Call, Call]:
+                may_add.clear()
+                stack.callback(may_add.set)
+                several = pairs(1)
+                return lambda: session.add_queue_pairs(several), session.cancel
+
+            assert interrupted_everywhere(make) > 10
+            assert session.state is ndx.SessionState.CONNECTED
+            assert session.queue_pair_count == 2
+            session.add_queue_pairs(pairs(1))
+            assert session.queue_pair_count == 3
+
+
+def test_a_call_that_cannot_begin_cancels_nothing(adapter: ndx.Adapter) -> None:
+    with ndx.Listener(adapter, local_address(adapter)) as listener:
+        end = unconnected(adapter)
+        reads = ndx._connection.READS_MOST
+        op = end.connector._start_connect(end.qp, listener.address, b"", reads, reads, None)
+        other = unconnected(adapter)
+        with pytest.raises(ndx.Error):
+            end.connector.connect(other.qp, listener.address)
+        with pytest.raises(ValueError):
+            end.connector.connect(other.qp, "nowhere")
+        assert op.status is ndx.Status.PENDING
+        end.connector.close()
+        assert op.status is ndx.Status.CANCELED
 
 
 class Events:

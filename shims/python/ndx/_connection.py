@@ -29,20 +29,29 @@ class Limit:
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
 
-def wait_for(op: _ndx.Operation, limit: Limit, cancel: Callable[[], object], what: str) -> int:
-    """The result of an operation. When the time is over, or at Ctrl-C, it is cancelled."""
+def wait_for(
+    start: Callable[[list[_ndx.Operation]], object],
+    limit: Limit,
+    cancel: Callable[[], object],
+    what: str,
+) -> int:
+    """The result of an operation, which `start` starts and adds to the list that it gets. When the
+    time is over, or at Ctrl-C, the operation is cancelled if it was started."""
+    started: list[_ndx.Operation] = []
     try:
-        done = op.wait(limit.left())
-    except BaseException:
-        with suppress(Error):  # closed: then the operation is complete
-            cancel()
+        start(started)
+        op = started[0]
+        if not op.wait(limit.left()):
+            with suppress(Error):  # closed: then the operation is complete
+                cancel()
+            if op.status in (Status.CANCELED, Status.PENDING):
+                raise TimedOutError(Status.IO_TIMEOUT, f"{what}: {limit.timeout} s are over")
+        return op.result()
+    except BaseException as error:
+        if started and not (isinstance(error, Error) and started[0].done()):
+            with suppress(Error):
+                cancel()
         raise
-    if not done:
-        with suppress(Error):
-            cancel()
-        if op.status in (Status.CANCELED, Status.PENDING):
-            raise TimedOutError(Status.IO_TIMEOUT, f"{what}: {limit.timeout} s are over")
-    return op.result()
 
 
 class CompletionQueue(_ndx.CompletionQueue):
@@ -76,7 +85,7 @@ class SharedReceiveQueue(_ndx.SharedReceiveQueue):
         TimedOutError, CanceledError (cancel(), or close() in another thread),
         InvalidParameterError (threshold is 0).
         """
-        wait_for(self._start_notify(None), Limit(timeout), self.cancel, "wait_low")
+        wait_for(self._start_notify, Limit(timeout), self.cancel, "wait_low")
 
 
 class Connector(_ndx.Connector):
@@ -110,16 +119,20 @@ class Connector(_ndx.Connector):
         and others; the queue pair can be used again then.
         """
         limit = Limit(timeout)
-        op = self._start_connect(
-            qp, destination, private_data, inbound_reads, outbound_reads, None
+        wait_for(
+            lambda started: self._start_connect(
+                qp, destination, private_data, inbound_reads, outbound_reads, started
+            ),
+            limit,
+            self.cancel,
+            "connect",
         )
-        wait_for(op, limit, self.cancel, "connect")
         if complete:
             self.complete_connect(timeout=limit.left())
 
     def complete_connect(self, *, timeout: float | None = 30.0) -> None:
         """Second half of connect: establish the connection."""
-        wait_for(self._start_complete(None), Limit(timeout), self.cancel, "complete_connect")
+        wait_for(self._start_complete, Limit(timeout), self.cancel, "complete_connect")
 
     def accept(
         self,
@@ -134,15 +147,21 @@ class Connector(_ndx.Connector):
 
         Raises AbortedError or RefusedError if the active side gave up.
         """
-        op = self._start_connect(qp, None, private_data, inbound_reads, outbound_reads, None)
-        wait_for(op, Limit(timeout), self.cancel, "accept")
+        wait_for(
+            lambda started: self._start_connect(
+                qp, None, private_data, inbound_reads, outbound_reads, started
+            ),
+            Limit(timeout),
+            self.cancel,
+            "accept",
+        )
 
     def disconnect(self, *, timeout: float | None = 10.0) -> None:
         """Disconnect: returns when the peer's goodbye has come and no memory changes any more.
 
         Raises AbortedError (aborted, or no goodbye in time), TimedOutError (the teardown goes on).
         """
-        wait_for(self._start_disconnect(None), Limit(timeout), self.cancel, "disconnect")
+        wait_for(self._start_disconnect, Limit(timeout), self.cancel, "disconnect")
 
     def wait_disconnected(self, timeout: float | None = None) -> DisconnectReason:
         """Wait until the connection has ended, and say how.
@@ -174,8 +193,12 @@ class Listener(_ndx.Listener):
         """
         connector = Connector(self.adapter)
         try:
-            op = self._start_request(connector, None)
-            wait_for(op, Limit(timeout), connector.close, "request")
+            wait_for(
+                lambda started: self._start_request(connector, started),
+                Limit(timeout),
+                connector.close,
+                "request",
+            )
         except BaseException:
             connector.close()
             raise

@@ -61,6 +61,21 @@ def take(events: list[bytes], event_of: Callable[[bytes], _T]) -> _T | None:
         raise
 
 
+def _wait(adapter: _ndx.Adapter, limit: Limit) -> None:
+    """Wait until the list of the adapter has an event, which another thread may take."""
+    started: list[tuple[_ndx.Operation, bytes]] = []
+    try:
+        _ndx._event_start(adapter, None, started)
+        wait_for(
+            lambda operations: operations.append(started[0][0]),
+            limit,
+            lambda: _ndx._event_cancel(adapter),
+            "event",
+        )
+    finally:
+        _ndx._event_end(adapter, started)
+
+
 def adapter_event(adapter: _ndx.Adapter, timeout: float | None = None) -> AdapterEvent:
     """The next event of an adapter, which keeps the latest 16 from its opening on.
 
@@ -77,9 +92,4 @@ def adapter_event(adapter: _ndx.Adapter, timeout: float | None = None) -> Adapte
         event = take(events, event_of)
         if event is not None:
             return event
-        started: list[tuple[_ndx.Operation, bytes]] = []
-        try:
-            _ndx._event_start(adapter, None, started)
-            wait_for(started[0][0], limit, lambda: _ndx._event_cancel(adapter), "event")
-        finally:
-            _ndx._event_end(adapter, started)
+        _wait(adapter, limit)

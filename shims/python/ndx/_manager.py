@@ -187,7 +187,12 @@ class SessionManager(BaseSessionManager):
         try:
             self._start_event(None, started)
             if started:
-                wait_for(started[0][0], limit, lambda: self._end_event(started), "event")
+                wait_for(
+                    lambda operations: operations.append(started[0][0]),
+                    limit,
+                    lambda: self._end_event(started),
+                    "event",
+                )
         finally:
             self._end_event(started)
 

@@ -222,9 +222,9 @@ class Session(BaseSession):
     The others are those of struct ndx_session_attr (ndx/session.h).
     """
 
-    def _wait(self, op: _ndx.Operation) -> None:
+    def _wait(self, start: Callable[[list[_ndx.Operation]], object]) -> None:
         try:
-            wait_for(op, Limit(None), self.cancel, "session")
+            wait_for(start, Limit(None), self.cancel, "session")
         except Error as error:
             raise self.explained(error) from None
 
@@ -233,15 +233,15 @@ class Session(BaseSession):
 
         Raises SessionError of the last attempt. Ctrl-C cancels the session.
         """
-        self._wait(self._start_connect(None))
+        self._wait(self._start_connect)
 
     def execute(self, stage: Stage) -> None:
         """Run one stage to its end. Raises SessionError."""
-        self._wait(self._start_execute(stage, None))
+        self._wait(lambda started: self._start_execute(stage, started))
 
     def run(self) -> None:
         """connect(), then the stages info, validate and ready."""
-        self._wait(self._start_run(None))
+        self._wait(self._start_run)
 
     def add_queue_pairs(self, queue_pairs: Iterable[Ends]) -> int:
         """Add queue pairs to a session of several, after stage ready; the index of the first one.
@@ -252,9 +252,14 @@ class Session(BaseSession):
         Raises SessionError (`add_failure`), NotSupportedError (the session has one queue pair, or
         an end takes none later), StateError (not between the stages ready and done), BusyError.
         """
+        several = tuple(queue_pairs)
         try:
-            op = self._start_add(tuple(queue_pairs), None)
-            return wait_for(op, Limit(None), self.cancel, "session")
+            return wait_for(
+                lambda started: self._start_add(several, started),
+                Limit(None),
+                self.cancel,
+                "session",
+            )
         except Error as error:
             raise self.explained(error, adding=True) from None
         finally:

@@ -23,7 +23,7 @@ struct operation *operation_new(PyObject *port, const char *what)
 {
 	struct operation *op;
 
-	if (port != Py_None && !pyndx_is(port, pyndx.port_type, "port"))
+	if (port != Py_None && !PyList_Check(port) && !pyndx_is(port, pyndx.port_type, "port"))
 		return NULL;
 	op = (struct operation *)PyType_GenericAlloc(pyndx.operation_type, 0);
 	if (op == NULL)
@@ -31,6 +31,16 @@ struct operation *operation_new(PyObject *port, const char *what)
 	op->what = what;
 	if (port == Py_None)
 		return op;
+	if (PyList_Check(port)) {
+		/* Now, because after the start it could fail. */
+		if (PyList_Append(port, &op->ob_base) != 0) {
+			Py_DECREF(&op->ob_base);
+			return NULL;
+		}
+		Py_INCREF(port);
+		op->started = port;
+		return op;
+	}
 	if (((struct port *)port)->handle == NULL) {
 		Py_DECREF(&op->ob_base);
 		(void)pyndx_raise_named("ClosedError", "the port is closed");
@@ -80,9 +90,21 @@ bool operation_pending(struct object *owner)
 	return false;
 }
 
+/* The list of the caller keeps the operation only if it was started. */
+static void leave_list(struct operation *op, bool started)
+{
+	PyObject *list = op->started;
+
+	op->started = NULL;
+	if (list != NULL && !started && PyList_SetSlice(list, 0, PyList_Size(list), NULL) != 0)
+		PyErr_Clear();
+	Py_XDECREF(list);
+}
+
 PyObject *operation_started(struct operation *op, struct object *owner, PyObject *keep,
                             enum ndx_status status)
 {
+	leave_list(op, status == NDX_PENDING);
 	if (status != NDX_PENDING) {
 		Py_DECREF(&op->ob_base);
 		/* No call of this module completes at once with NDX_OK. */

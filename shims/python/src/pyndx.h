@@ -152,6 +152,7 @@ struct operation {
 	bool queued; /* the port has not returned it yet */
 	struct operation *next_queued, **link_queued;
 	const char *what;
+	PyObject *started; /* list of the caller that has the operation, until it is started */
 };
 
 /** What the module has. It exists once: the extension refuses a second interpreter. */
@@ -247,7 +248,7 @@ PyObject *object_new_on(PyTypeObject *type, const struct kind *kind, PyObject *a
 /** A method that is one call of the library, without the interpreter's lock: None, or raises. */
 typedef enum ndx_status object_call_fn(void *handle);
 PyObject *object_call(PyObject *self, object_call_fn *fn);
-/** A method that starts an operation, which it returns. @p port: None or a port. */
+/** A method that starts an operation, which it returns. @p port: as that of operation_new(). */
 typedef enum ndx_status object_start_fn(void *handle, struct ndx_overlapped *ov);
 PyObject *object_start(PyObject *self, PyObject *port, object_start_fn *fn, const char *what);
 /** Drop a reference in a callback of the object, whose end waits for this thread. */
@@ -284,7 +285,10 @@ int pyndx_add_objects(PyObject *module);
 
 /* ---- operation.c ---- */
 
-/** A new operation, to be started. @p port: None or a port; NULL: raised. */
+/**
+ * A new operation, to be started. NULL: raised. @p port: a port, None, or an empty list, which has
+ * the operation when it is started: Ctrl-C can take away the result of a call that starts one.
+ */
 struct operation *operation_new(PyObject *port, const char *what);
 /** After the starting call: takes @p operation; returns it, or raises. @p keep may be NULL. */
 PyObject *operation_started(struct operation *operation, struct object *owner, PyObject *keep,
