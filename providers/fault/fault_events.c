@@ -335,7 +335,10 @@ static void on_report(struct ndx_spi_conn *conn, uint32_t bits, int32_t native, 
 
 	ndxp_lock_acquire(&fa->lock);
 	fc = find_conn(fa, conn);
-	if (fc != NULL && !is_lost(fa, "report")) {
+	if (fc != NULL && bits == 0) {
+		/* only the cause of a failure that follows: the core keeps it for that one */
+		fa->core->report(conn, 0, native, cause);
+	} else if (fc != NULL && !is_lost(fa, "report")) {
 		const uint64_t due = next_due(fa, fc);
 
 		for (unsigned i = 0; i < BITS; i++) {
