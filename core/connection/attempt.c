@@ -12,6 +12,7 @@ void conn_give_up(struct ndx_connector *c, enum conn_phase next, const char *eve
 	conn_count_attempt(c, result->status);
 	ndxp_timer_cancel(c->adapter->loop, &c->connect_timer);
 	c->adapter->ops->conn_abandon(c->native);
+	conn_note_local(c);
 	/* Reports of the provider for this attempt must not be taken for reports of the next. */
 	conn_inbox_clear(c);
 	conn_release_qp(c);

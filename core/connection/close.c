@@ -221,6 +221,7 @@ static void reject_on_loop(void *arg)
 		                    "ndx_connector_reject: there is nothing to refuse");
 	} else {
 		call->status = c->adapter->ops->conn_reject(c->native, call->data, call->len);
+		conn_note_local(c);
 		conn_release_qp(c);
 		if (c->passive)
 			c->adapter->stats.rejects_passive++;

@@ -152,6 +152,7 @@ struct ndx_connector {
 	bool dead;   /* destroyed; `last` is queued */
 	unsigned commands;
 	struct ndx_spi_qp *qp;
+	struct sockaddr_storage local; /* copied from `native` by conn_note_local() */
 	struct sockaddr_storage destination;
 	socklen_t destination_len;
 	struct ndx_spi_params own;
@@ -316,6 +317,9 @@ void conn_set_wishes(struct ndx_connector *c, uint32_t inbound, uint32_t outboun
                      const void *private_data, size_t private_data_len);
 /* Store the limits that both sides allow for the provider. */
 void conn_agree(struct ndx_connector *c);
+/* Lock held, and no other thread is in the provider's half: copy its local address. The provider
+ * learns it on the control thread, without the lock, so other threads read only the copy. */
+void conn_note_local(struct ndx_connector *c);
 /* Any thread: give a command to the control thread. */
 void conn_command(struct ndx_connector *c, unsigned what);
 void conn_attach(struct ndx_connector *c, struct ndx_spi_qp *qp);

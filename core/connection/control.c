@@ -478,6 +478,7 @@ static bool work_round(struct ndx_connector *c, struct conn_inbox *inbox)
 	if (!any && c->commands == 0)
 		return false;
 	run_commands(c);
+	conn_note_local(c);
 	if (inbox->events & CONN_EVENT_CONNECTED)
 		take_connected(c, &inbox->connected, inbox->params);
 	if (inbox->events & CONN_EVENT_ESTABLISHED)

@@ -58,11 +58,11 @@ const char *conn_text(const struct ndx_connector *c, char text[CONN_TEXT])
 		(void)snprintf(qp, sizeof(qp), " qp#%u", c->qp_id);
 	(void)ndxp_sockaddr_text(to, peer);
 	/* Some providers do not know the own address before the peer has answered. */
-	if (c->native->local.ss_family == AF_UNSPEC && to->ss_family != AF_UNSPEC)
+	if (c->local.ss_family == AF_UNSPEC && to->ss_family != AF_UNSPEC)
 		(void)snprintf(text, CONN_TEXT, "connector#%u%s to %s", c->id, qp, peer);
 	else
 		(void)snprintf(text, CONN_TEXT, "connector#%u%s %s -> %s", c->id, qp,
-		               ndxp_sockaddr_text(&c->native->local, local), peer);
+		               ndxp_sockaddr_text(&c->local, local), peer);
 	return text;
 }
 
@@ -217,7 +217,7 @@ void conn_describe(const struct ndx_connector *c, struct conn_postmortem *out)
 		.id = c->id,
 		.qp_id = c->qp_id,
 		.passive = c->passive,
-		.local = c->native->local,
+		.local = c->local,
 		.peer = c->native->peer.ss_family != AF_UNSPEC ? c->native->peer : c->destination,
 		.history = {.total = h->total},
 	};

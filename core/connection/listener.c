@@ -248,6 +248,7 @@ static void give_request(struct ndx_listener *l, struct ndx_connector *c,
 	conn_agree(c);
 	c->native->local = request->local;
 	c->native->peer = request->peer;
+	conn_note_local(c);
 	conn_enter(c, CONN_HAVE_REQUEST, "REQUEST", &conn_fine);
 	l->adapter->ops->conn_take(c->native, request);
 	if (c->rendezvous.on)

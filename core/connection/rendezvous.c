@@ -49,6 +49,7 @@ void conn_rendezvous_cancel(struct ndx_connector *c, const char *event, enum ndx
 	ndxp_timer_cancel(c->adapter->loop, &c->connect_timer);
 	if (c->oob.on)
 		c->adapter->ops->conn_abandon(c->native);
+	conn_note_local(c);
 	conn_release_qp(c);
 	conn_rendezvous_end(c);
 	conn_oob_end(c);

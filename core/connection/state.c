@@ -34,6 +34,11 @@ void conn_agree(struct ndx_connector *c)
 		at_most(c->own.outbound_read_limit, c->peer.inbound_read_limit);
 }
 
+void conn_note_local(struct ndx_connector *c)
+{
+	c->local = c->native->local;
+}
+
 enum ndx_status conn_check_private_data(const char *call, const void *data, size_t len,
                                         uint32_t most)
 {

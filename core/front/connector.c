@@ -155,8 +155,10 @@ enum ndx_status ndx_connector_bind(struct ndx_connector *c, const struct sockadd
 		          "ndx_connector_bind: the connector is in use; bind before connect");
 	else
 		st = c->adapter->ops->conn_bind(c->native, address, address_len);
-	if (st == NDX_OK)
+	if (st == NDX_OK) {
 		c->bound = true;
+		conn_note_local(c);
+	}
 	adapter_unlock(c->adapter);
 	return st;
 }

@@ -90,8 +90,8 @@ static enum ndx_status copy_address(const char *call, struct ndx_connector *c,
 enum ndx_status ndx_connector_get_local_address(struct ndx_connector *c, struct sockaddr *address,
                                                 socklen_t *length)
 {
-	return copy_address("ndx_connector_get_local_address", c,
-	                    c == NULL ? NULL : &c->native->local, address, length);
+	return copy_address("ndx_connector_get_local_address", c, c == NULL ? NULL : &c->local,
+	                    address, length);
 }
 
 enum ndx_status ndx_connector_get_peer_address(struct ndx_connector *c, struct sockaddr *address,

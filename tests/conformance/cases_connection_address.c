@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -444,4 +446,81 @@ void case_connection_to_a_listener_of_another_protocol(struct check *c)
 	side_new_connector(&p->a);
 	(void)(pair_connect(p) && message_passes(&p->a, &p->b, 16));
 	(void)close(in.fd);
+}
+
+/* A thread that asks a connector for its address again and again, as one that watches a program
+ * does. */
+struct asker {
+	struct check *c;
+	struct ndx_connector *conn;
+	struct sockaddr_storage host; /* AF_UNSPEC: the connector did not know it yet */
+	uint32_t asked;               /* has it begun? atomic, like: */
+	uint32_t known;               /* has it got an address? */
+	uint32_t stop;
+};
+
+/* A connect to a listener of the other stack, verbs or ofi:verbs, is tried a second time: in
+ * between the address is not known, and then the port is another one. */
+static bool ask_once(struct asker *asker)
+{
+	struct sockaddr_storage now;
+	socklen_t room = sizeof(now);
+	enum ndx_status st;
+	uint16_t port;
+
+	memset(&now, 0, sizeof(now));
+	st = ndx_connector_get_local_address(asker->conn, address_of(&now), &room);
+	if (st == NDX_E_CONNECTION_INVALID)
+		return true;
+	if (!check_status(asker->c, st, NDX_OK, "get_local_address"))
+		return false;
+	port = address_port(&now);
+	address_set_port(&now, 0);
+	if (asker->host.ss_family == AF_UNSPEC)
+		asker->host = now;
+	__atomic_store_n(&asker->known, 1, __ATOMIC_RELEASE);
+	return check_that(asker->c, port != 0, "the local address has no port") &&
+	       check_that(asker->c, address_equal(&now, &asker->host),
+	                  "the local address has changed");
+}
+
+static void *ask_until_stopped(void *arg)
+{
+	struct asker *asker = arg;
+
+	while (__atomic_load_n(&asker->stop, __ATOMIC_ACQUIRE) == 0 && ask_once(asker))
+		__atomic_store_n(&asker->asked, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void until_set(struct check *c, const uint32_t *flag)
+{
+	while (!check_over(c) && __atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0)
+		(void)sched_yield();
+}
+
+#define ASKED_ROUNDS 16
+
+/* The control thread learns the address while another thread asks for it. */
+void case_connection_address_is_whole_whenever_it_is_asked_for(struct check *c)
+{
+	for (int i = 0; i < ASKED_ROUNDS && !check_over(c); i++) {
+		struct pair *p = pair_open(c, NULL, NULL);
+		struct asker asker = {.c = c};
+		pthread_t thread;
+
+		if (!p)
+			return;
+		asker.conn = p->a.conn;
+		if (!check_that(c, pthread_create(&thread, NULL, ask_until_stopped, &asker) == 0,
+		                "no thread"))
+			return;
+		until_set(c, &asker.asked);
+		if (pair_connect(p)) {
+			until_set(c, &asker.known);
+			pair_disconnect(p);
+		}
+		__atomic_store_n(&asker.stop, 1, __ATOMIC_RELEASE);
+		(void)pthread_join(thread, NULL);
+	}
 }

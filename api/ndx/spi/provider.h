@@ -177,7 +177,11 @@ struct ndx_spi_qp {
 	struct ndx_qp_attr attr;
 };
 
-/** First part of a provider's half of a connector. The provider keeps the addresses up to date. */
+/**
+ * First part of a provider's half of a connector. The provider keeps the addresses up to date: in
+ * operations, and `local` also on the control thread without the lock, before an upcall. The core
+ * reads `local` when it handles the upcall.
+ */
 struct ndx_spi_conn {
 	struct ndx_connector *front;
 	struct ndx_spi_adapter *native;

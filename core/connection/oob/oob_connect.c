@@ -28,6 +28,7 @@ enum ndx_status conn_oob_describe(struct ndx_connector *c, const struct sockaddr
 	st = c->adapter->ops->qp_describe(c->native, near, out);
 	if (st != NDX_OK)
 		return st;
+	conn_note_local(c);
 	out->inbound_read_limit = c->own.inbound_read_limit;
 	out->outbound_read_limit = c->own.outbound_read_limit;
 	c->oob.pair->own = *out;
