@@ -10,21 +10,22 @@
 
 #define LOOK_MS 500u /* period of the checks of a peer that does not answer */
 
-/* Has the peer been silent for a whole period, and then left a PING unanswered for another one in
- * which no byte moved? Behind a large request an answer may take longer, so the checks become more
- * frequent. Returns the time to the next check in ms. */
-static uint32_t ping_if_silent(struct ofi_link *link, uint32_t period, const char *cause)
+/* Has the peer been silent from one check to the next, `quiet_ms` apart, and then left a PING
+ * unanswered for `answer_ms` in which no byte moved? Behind a large request an answer may take
+ * longer, so the checks become more frequent. Returns the time to the next check in ms. */
+static uint32_t ping_if_silent(struct ofi_link *link, uint32_t quiet_ms, uint32_t answer_ms,
+                               const char *cause)
 {
 	int err;
 
 	if (link->signs_of_life != link->seen) {
 		link->seen = link->signs_of_life;
-		return period;
+		return quiet_ms;
 	}
 	if (link->pinged) {
-		if (ofi_liveness_silence_ns(link, link->pinged_ns) >= period * NDXP_NS_PER_MS)
+		if (ofi_liveness_silence_ns(link, link->pinged_ns) >= answer_ms * NDXP_NS_PER_MS)
 			ofi_link_break(link, ETIMEDOUT, cause);
-		return period < LOOK_MS ? period : LOOK_MS;
+		return quiet_ms < LOOK_MS ? quiet_ms : LOOK_MS;
 	}
 	err = ofi_link_send_ctrl(link, OFI_CTRL_PING, 0, &link->adapter->silent);
 	link->pinged = err == 0;
@@ -33,7 +34,7 @@ static uint32_t ping_if_silent(struct ofi_link *link, uint32_t period, const cha
 	(void)ofi_liveness_silence_ns(link, link->pinged_ns);
 	if (err != 0)
 		ofi_link_break(link, err, "a PING could not be sent: the link was lost");
-	return period;
+	return quiet_ms;
 }
 
 /*
@@ -74,7 +75,7 @@ uint32_t ofi_keepalive_check(struct ofi_link *link)
 		if (link->qp == NULL && link->adapter->backend->over_tcp)
 			return look_for_close(link);
 		if (link->keepalive_ms > 0)
-			return ping_if_silent(link, link->keepalive_ms,
+			return ping_if_silent(link, ofi_liveness_period(link), link->keepalive_ms,
 			                      "keepalive: the peer does not answer");
 		break;
 	case OFI_LINK_ACCEPTING:
@@ -84,7 +85,7 @@ uint32_t ofi_keepalive_check(struct ofi_link *link)
 				      "or is gone");
 		if (link->adapter->backend->asks_late)
 			return answer_ms;
-		return ping_if_silent(link, answer_ms,
+		return ping_if_silent(link, answer_ms, answer_ms,
 		                      "the peer does not answer, and has not sent READY yet");
 	case OFI_LINK_COMPLETING:
 		return break_unanswered(link, "the peer does not acknowledge READY");

@@ -43,6 +43,8 @@ uint64_t ofi_liveness_silence_ns(struct ofi_link *link, uint64_t from_ns);
  * from `from_ns` at the earliest? */
 uint64_t ofi_liveness_stall_ns(struct ofi_link *link, uint64_t from_ns);
 
+/* How often the peer of an established connection is checked, in ms; keepalive_ms is not 0. */
+uint32_t ofi_liveness_period(const struct ofi_link *link);
 /* The connection is established: start keepalive, if the queue pair has it. */
 void ofi_liveness_keepalive(struct ofi_link *link);
 /* Control thread: the queue pair is detached, and the link waits for the peer's goodbye. */

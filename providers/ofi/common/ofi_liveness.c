@@ -15,6 +15,7 @@
 #define SIGN_BYTES 1024u
 #define WORD_BYTES 96u /* at most: a control message with record and acknowledgement */
 #define LOOK_MS 500u   /* period of the checks of a peer that does not answer */
+#define QUIET_PART 4u  /* of keepalive_ms: a peer that is silent for this part gets a PING */
 
 enum ofi_peer_found ofi_liveness_own_end(const struct ofi_link *link, struct ndxp_diag_end *end)
 {
@@ -45,9 +46,10 @@ bool ofi_liveness_goes_on(struct ofi_link *link, struct ofi_liveness *since)
 	struct ndxp_traffic now;
 
 	since->signs_of_life = link->signs_of_life;
-	if (heard)
-		return true;
-	if (!ofi_liveness_traffic(link, &now) || now.in + now.out < since->bytes + SIGN_BYTES)
+	if (!ofi_liveness_traffic(link, &now))
+		return heard;
+	/* also when heard: what moved before must not count at the next check */
+	if (!heard && now.in + now.out < since->bytes + SIGN_BYTES)
 		return false;
 	since->bytes = now.in + now.out;
 	return true;
@@ -106,10 +108,15 @@ uint64_t ofi_liveness_stall_ns(struct ofi_link *link, uint64_t from_ns)
 
 /* ---- setting the timer ---- */
 
+uint32_t ofi_liveness_period(const struct ofi_link *link)
+{
+	return link->keepalive_ms < QUIET_PART ? 1 : link->keepalive_ms / QUIET_PART;
+}
+
 void ofi_liveness_keepalive(struct ofi_link *link)
 {
 	if (link->keepalive_ms > 0)
-		ndxp_timer_set(link->adapter->spi.loop, &link->timer, link->keepalive_ms);
+		ndxp_timer_set(link->adapter->spi.loop, &link->timer, ofi_liveness_period(link));
 }
 
 void ofi_liveness_await_goodbye(struct ofi_link *link)
