@@ -304,6 +304,8 @@ enum ndx_status ndx_connector_reject(struct ndx_connector *connector, const void
  * Available from the completion of connect on, and on the passive side from the request on.
  *
  * @retval NDX_E_CONNECTION_INVALID the limits are not agreed yet, or never will be
+ *
+ * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_connector_get_read_limits(struct ndx_connector *connector, uint32_t *inbound,
                                               uint32_t *outbound);
@@ -317,6 +319,8 @@ enum ndx_status ndx_connector_get_read_limits(struct ndx_connector *connector, u
  *
  * @retval NDX_E_BUFFER_OVERFLOW    @p buffer is too small; nothing was copied, @p *length is needed
  * @retval NDX_E_CONNECTION_INVALID the peer has not sent any yet, or never will
+ *
+ * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_connector_get_private_data(struct ndx_connector *connector, void *buffer,
                                                size_t *length);
@@ -328,6 +332,8 @@ enum ndx_status ndx_connector_get_private_data(struct ndx_connector *connector, 
  * @retval NDX_E_BUFFER_OVERFLOW    the address does not fit; nothing was copied, @p *length is
  * needed
  * @retval NDX_E_CONNECTION_INVALID not bound and not connected
+ *
+ * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_connector_get_local_address(struct ndx_connector *connector,
                                                 struct sockaddr *address, socklen_t *length);

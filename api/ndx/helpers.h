@@ -97,8 +97,14 @@ enum ndx_status ndx_disconnect(struct ndx_connector *connector, uint32_t timeout
 /**
  * Register memory and wait for the registration: ndx_mr_create() and ndx_mr_register().
  *
- * @param[out] out  the region; untouched on failure; release it with ndx_mr_close()
+ * @param buffer, length, flags  as for ndx_mr_register()
+ * @param[out] out               the region; untouched on failure; release it with ndx_mr_close()
+ *
+ * @retval NDX_E_WOULD_BLOCK called from a callback of any adapter, and the registration did not
+ *                           complete at once; no object is left behind
  * @return otherwise as ndx_mr_create() and ndx_mr_register()
+ *
+ * Thread safety: any thread. Blocks: until the memory is pinned.
  */
 enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, const void *buffer, size_t length,
                                     uint32_t flags, struct ndx_mr **out);
@@ -106,8 +112,13 @@ enum ndx_status ndx_mr_register_new(struct ndx_adapter *adapter, const void *buf
 /**
  * Listen on an address: ndx_listener_create(), bind and listen.
  *
- * @param[out] out  the listener; untouched on failure
+ * @param address   as for ndx_listener_bind()
+ * @param backlog   as for ndx_listener_listen(); 0: only the provider's limit
+ * @param[out] out  the listener; untouched on failure; release it with ndx_listener_close()
+ *
  * @return otherwise as ndx_listener_create(), ndx_listener_bind() and ndx_listener_listen()
+ *
+ * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_listen_on(struct ndx_adapter *adapter, const struct sockaddr *address,
                               socklen_t address_len, uint32_t backlog, struct ndx_listener **out);

@@ -90,6 +90,8 @@ enum ndx_status ndx_listener_listen(struct ndx_listener *listener, uint32_t back
  * @retval NDX_E_INVALID_DEVICE_STATE not listening
  * @retval NDX_E_BUFFER_OVERFLOW      the address does not fit; nothing was copied, @p *length is
  *                                    needed
+ *
+ * Thread safety: any thread. Blocks: no.
  */
 enum ndx_status ndx_listener_get_local_address(struct ndx_listener *listener,
                                                struct sockaddr *address, socklen_t *length);
