@@ -189,7 +189,8 @@ enum ndx_status ndx_cq_resize(struct ndx_cq *cq, uint32_t depth);
  * @retval NDX_OK                  armed, without @p ov
  * @retval NDX_E_INVALID_PARAMETER unknown type, or @p ov is in flight
  *
- * Thread safety: any thread. Blocks: no.
+ * Thread safety: any thread. Blocks: no. Over TCP, arming the descriptor may read what has arrived
+ * of a large message.
  */
 enum ndx_status ndx_cq_notify(struct ndx_cq *cq, enum ndx_cq_notify_type type,
                               struct ndx_overlapped *ov);
@@ -229,7 +230,7 @@ enum ndx_status ndx_cq_get_notify_affinity(struct ndx_cq *cq, uint16_t *group, u
 /**
  * Take results. Never sleeps, never fails. Over TCP, while the descriptor is armed, a call that
  * reads a part of a large message and finds no result reads on: up to 50 us after each part, and
- * 0.5 ms in all.
+ * 0.5 ms in all such calls until the queue is armed again or one of them returns a result.
  *
  * @return number of results taken; less than @p count means that there are no more at present
  *
@@ -252,7 +253,8 @@ static inline size_t ndx_cq_get_results(struct ndx_cq *cq, struct ndx_result *re
  * @retval NDX_E_WOULD_BLOCK called from a callback of any adapter, and there is no result
  * @return otherwise the status with which the notification completed
  *
- * Thread safety: any thread. Blocks: up to @p timeout_ms.
+ * Thread safety: any thread. Blocks: up to @p timeout_ms; over TCP, while a large message arrives,
+ * up to 1 ms longer (see ndx_cq_get_results()).
  */
 enum ndx_status ndx_cq_wait_results(struct ndx_cq *cq, struct ndx_result *results, size_t count,
                                     uint32_t timeout_ms, size_t *got);

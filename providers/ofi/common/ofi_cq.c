@@ -13,11 +13,10 @@
 #define SWEEP_BATCH 16    /* native queues asked for at once, ... */
 #define SWEEP_ROUNDS 64   /* ... and rounds of that in one poll */
 #define SWEEP_TRUST 1024u /* after so many polls that ask, one poll reads all */
-#define COPY_NS                                                                                  \
-	2000u          /* a read of a native queue that takes so long has copied bytes: an empty \
-	                * one takes 500 */
-#define REST_NS 50000u /* how long a poll waits for the next part of a message, ... */
-#define REST_ALL_NS 500000u /* ... and for all parts together */
+/* Of reading on (poll_lent()), in nanoseconds. A read of an empty native queue takes 500. */
+#define COPY_NS 2000u       /* a read that takes so long has copied a part of a message */
+#define REST_NS 50000u      /* how long a poll waits for the next part, ... */
+#define REST_ALL_NS 500000u /* ... and all polls for all parts until the queue is armed again */
 
 static struct ofi_cq *cq_of(struct ndx_spi_cq *cq)
 {
@@ -97,33 +96,40 @@ static void poll_native(struct ofi_cq *cq, size_t count)
 		poll_all(cq, count);
 }
 
+static bool may_read_on(const struct ofi_cq *cq, uint64_t waited)
+{
+	return waited < REST_NS && cq->rest_ns < REST_ALL_NS && !ndxp_cq_has(&cq->base, 1) &&
+	       !ndxp_lock_is_wanted(&cq->poll_lock);
+}
+
 /*
  * A poll while the consumer has armed its descriptor and the native descriptors are lent to it.
  * Over TCP they wake the consumer for each part of a large message, mostly 64 to 128 KiB. To sleep
  * until the next part takes the consumer longer than the next part takes to come, and the sender
  * pays for each wake-up, too. So a poll that has copied bytes, but finds no result, reads on for a
- * moment, unless another thread waits for the queue.
+ * moment, unless another thread waits for the queue. A consumer that polls in a loop instead of
+ * arming the queue again has its own limit of time, so all its polls together have REST_ALL_NS.
  */
 static void poll_lent(struct ofi_cq *cq, size_t count)
 {
 	const uint64_t copy_ns = (uint64_t)COPY_NS * __atomic_load_n(&cq->native, __ATOMIC_RELAXED);
-	const uint64_t first = ndxp_now_ns();
-	uint64_t last = first;
-	uint64_t end = first;
+	uint64_t waited = REST_NS; /* since the last part */
+	uint64_t last = ndxp_now_ns();
+	bool on = false;
 
-	for (;;) {
-		uint64_t now;
+	for (;; on = true) {
+		uint64_t took;
 
 		poll_native(cq, count);
-		now = ndxp_now_ns();
-		if (now - last >= copy_ns)
-			end = now + REST_NS;
-		if (ndxp_cq_has(&cq->base, 1) || now >= end || now - first >= REST_ALL_NS ||
-		    ndxp_lock_is_wanted(&cq->poll_lock))
+		took = ndxp_now_ns() - last;
+		last += took;
+		waited = took >= copy_ns ? 0 : waited + took;
+		if (on)
+			cq->rest_ns += took;
+		if (!may_read_on(cq, waited))
 			break;
-		last = now;
 	}
-	if (last != first)
+	if (on)
 		ofi_count(&cq->adapter->counts.rest_waits);
 }
 
@@ -147,6 +153,8 @@ static size_t get_results(struct ndx_cq *handle, struct ndx_result *results, siz
 		else
 			poll_native(cq, count);
 		got = ndxp_cq_poll_take(&cq->base);
+		if (got > 0)
+			cq->rest_ns = 0;
 		ndxp_cq_poll_end(&cq->base);
 		ndxp_lock_release(&cq->poll_lock);
 	} else {
@@ -251,6 +259,7 @@ enum ndx_status ofi_cq_notify(struct ndx_spi_cq *spi, enum ndx_cq_notify_type ty
 	/* The consumer has stopped polling. From now on the control thread reads, whatever the
 	 * count of polls is; or the consumer does, when the native queues wake it. */
 	ndxp_lock_acquire(&cq->poll_lock);
+	cq->rest_ns = 0;
 	if (ov == NULL && ofi_cq_share_fds(cq)) {
 		ndxp_lock_release(&cq->poll_lock);
 		return st;

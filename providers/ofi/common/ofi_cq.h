@@ -38,6 +38,7 @@ struct ofi_cq {
 	bool owes;       /* native queues have acknowledgements to send; poll_lock */
 	uint32_t native; /* count of `ties`; poll_lock, and atomic */
 	uint32_t fds_shared; /* fd has the native queues' descriptors; poll_lock, and atomic */
+	uint64_t rest_ns;    /* time of reading on since it was armed or gave a result; poll_lock */
 	/* control thread: wake-ups in a row that found the consumer reading, and the time of the
 	 * first */
 	unsigned sightings;
