@@ -55,21 +55,35 @@ static bool call_segments(struct rdma *r, struct exchange *x, const struct rpcrd
 	return true;
 }
 
+/* Whether the reply has named the segment before: a sender may, in a chunk that makes no sense. */
+static bool is_returned(const struct exchange *x, const struct segment *s)
+{
+	for (uint32_t i = 0; i < x->returned_count; i++) {
+		if (x->returned[i].segment == s)
+			return true;
+	}
+	return false;
+}
+
 static bool return_segment(struct rdma *r, struct exchange *x, const struct rpcrdma_segment *named,
                            uint8_t kind)
 {
 	struct segment *s = rdma_add_segment(r, x, named, kind);
 	struct returned *grown;
+	uint32_t length;
 
 	if (s == NULL)
 		return false;
+	length = named->length < s->length ? named->length : s->length;
 	grown = mem_grow(&r->mem, x->returned, &x->returned_room, x->returned_count + 1,
 	                 sizeof(*grown));
 	if (grown == NULL)
 		return false;
 	x->returned = grown;
-	s->wanted = named->length < s->length ? named->length : s->length;
-	grown[x->returned_count++] = (struct returned){s, s->wanted, named->chunk};
+	/* The pieces of the message point to all bytes that the reply names, so all must come. */
+	if (length > s->wanted || !is_returned(x, s))
+		s->wanted = length;
+	grown[x->returned_count++] = (struct returned){s, length, named->chunk};
 	return true;
 }
 

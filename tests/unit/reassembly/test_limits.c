@@ -156,6 +156,72 @@ static void fragments_of_ip_are_reported(void **state)
 	ndx_reassembly_close(r);
 }
 
+/* A reply whose one chunk returns the same segment, of handle 7, twice: of these lengths. */
+static void answer(struct ndx_reassembly *r, uint32_t psn, uint32_t first, uint32_t second)
+{
+	uint8_t m[28 + 2 * 16 + 8 + 24] = {0};
+
+	synth_put32(m, psn + 1);
+	synth_put32(m + 4, 1);
+	synth_put32(m + 20, 1);
+	synth_put32(m + 24, 2);
+	synth_put32(m + 28, 7);
+	synth_put32(m + 32, first);
+	synth_put32(m + 44, 7);
+	synth_put32(m + 48, second);
+	synth_put32(m + 68, psn + 1);
+	synth_put32(m + 72, 1);
+	feed(r, 1, 4, 0x11, psn, m, sizeof(m));
+}
+
+/* Reads each byte of a reply. */
+static void read_reply(void *context, const struct ndx_reassembly_event *event)
+{
+	static uint8_t bytes[200000];
+
+	note(context, event);
+	if (event->type != NDX_REASSEMBLY_REPLY)
+		return;
+	assert_true(event->rpc.length <= sizeof(bytes));
+	assert_int_equal(
+		ndx_piece_copy(event->rpc.pieces, event->rpc.piece_count, bytes, sizeof(bytes)),
+		event->rpc.length);
+	for (size_t i = 24; i < event->rpc.length; i++)
+		assert_int_equal(bytes[i], 0x5a);
+}
+
+/* A segment is complete when the bytes of each of its places in the reply have come, whichever of
+ * the lengths comes last. The first one is all that it has: no call has told another size. */
+static void a_segment_that_is_returned_twice_needs_all_its_bytes(void **state)
+{
+	static const uint32_t lengths[][2] = {{100000, 0}, {100000, 20}, {0, 100000},
+	                                      {40, 20},    {20, 20},     {0, 0}};
+	uint8_t data[16 + 20];
+	struct ndx_reassembly_attr attr;
+
+	(void)state;
+	memset(data, 0x5a, sizeof(data));
+	synth_put64(data, 0);
+	synth_put32(data + 8, 7);
+	synth_put32(data + 12, 20);
+	ndx_reassembly_attr_init(&attr);
+	attr.on_event = read_reply;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		const bool whole = lengths[i][0] <= 20;
+		struct told told = {{0}, {0}};
+		struct ndx_reassembly *r;
+
+		attr.context = &told;
+		assert_int_equal(ndx_reassembly_create(&attr, &r), NDX_OK);
+		answer(r, 9, lengths[i][0], lengths[i][1]);
+		feed(r, 1, 10, 0x11, 8, data, sizeof(data)); /* overtaken by the reply */
+		ndx_reassembly_flush(r);
+		assert_int_equal(told.events[NDX_REASSEMBLY_REPLY], whole ? 1 : 0);
+		assert_int_equal(told.orphans[NDX_ORPHAN_REPLY], 1);
+		ndx_reassembly_close(r);
+	}
+}
+
 /* A call that waits for its data, then nothing for long. */
 static void age_is_a_limit(void **state)
 {
@@ -223,6 +289,7 @@ int main(void)
 		cmocka_unit_test(settings_are_checked),
 		cmocka_unit_test(hostile_input_stays_within_the_bound),
 		cmocka_unit_test(fragments_of_ip_are_reported),
+		cmocka_unit_test(a_segment_that_is_returned_twice_needs_all_its_bytes),
 		cmocka_unit_test(age_is_a_limit),
 	};
 
