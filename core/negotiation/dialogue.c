@@ -267,7 +267,9 @@ void dialogue_sent(struct dialogue *x)
 
 static void receive_data(struct dialogue *x, const struct frame *f)
 {
-	if (f->stage != x->view.stage || f->round != x->peer_round || x->peer_completed) {
+	/* Stage validate has no messages of plugins: one would end it without VALIDATE. */
+	if (f->stage == NDX_STAGE_VALIDATE || f->stage != x->view.stage ||
+	    f->round != x->peer_round || x->peer_completed) {
 		dialogue_fail(x, NDX_LAYER_FRAMEWORK, NDX_E_REMOTE_ERROR, true,
 		              "the peer's message is not of this stage and round");
 		return;

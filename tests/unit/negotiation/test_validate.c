@@ -18,6 +18,35 @@ static void sides_that_mean_different_ends_fail_in_validate(void **state)
 	                    "the two sides do not agree on which queue pairs are connected");
 }
 
+/* Stage validate is without the plugin: a message of a plugin ends it neither before the queue pair
+ * is connected nor in place of the peer's VALIDATE, whose MAC and settings would go with it. */
+static void a_plugins_message_does_not_stand_for_validate(void **state)
+{
+	static const uint8_t flags[] = {0, FRAME_COMPLETED};
+	static const uint8_t nothing[1];
+
+	for (size_t i = 0; i < 2 * sizeof(flags); i++) {
+		const struct frame data = {.type = FRAME_DATA,
+		                           .stage = NDX_STAGE_VALIDATE,
+		                           .flags = flags[i % 2],
+		                           .payload = nothing};
+		struct rig *r = rig_again(state);
+		struct dialogue *d = &r->d[0];
+
+		rig_run(r, NDX_STAGE_INFO, 9);
+		assert_int_equal(dialogue_start(d, NDX_STAGE_VALIDATE), NDX_OK);
+		if (i >= sizeof(flags)) {
+			dialogue_connected(d, NDX_OK, "");
+			dialogue_sent(d);
+		}
+		dialogue_receive(d, &data, ndxp_now_ns());
+		assert_int_equal(d->next, DIALOGUE_FAILED);
+		assert_int_equal(d->error.layer, NDX_LAYER_FRAMEWORK);
+		assert_int_equal(d->error.status, NDX_E_REMOTE_ERROR);
+		assert_int_equal(d->finished, NDX_STAGE_INFO);
+	}
+}
+
 static void ready_to_prove(struct rig *r)
 {
 	for (int i = 0; i < 2; i++) {
@@ -217,6 +246,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
 	const struct CMUnitTest tests[] = {
 		T(sides_that_mean_different_ends_fail_in_validate),
+		T(a_plugins_message_does_not_stand_for_validate),
 		T(a_path_that_passes_ends_validate),
 		T(both_ends_give_the_same_verdict),
 		T(one_end_alone_proves_nothing),
