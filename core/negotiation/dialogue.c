@@ -68,6 +68,13 @@ size_t dialogue_error_frame(struct dialogue *x, uint8_t out[FRAME_HEADER + FRAME
 	return FRAME_HEADER + f.length;
 }
 
+static void drop_in(struct dialogue *x)
+{
+	free(x->in);
+	x->in = NULL;
+	x->in_length = 0;
+}
+
 /* Reset the stage's state. */
 static void begin_stage(struct dialogue *x)
 {
@@ -75,6 +82,7 @@ static void begin_stage(struct dialogue *x)
 	x->own_completed = false;
 	x->peer_completed = false;
 	x->peer_round = 0;
+	drop_in(x); /* a message of the transport before, which the plugin has not seen */
 	x->have_data = false;
 	x->proving = false;
 	x->unconnected = false;
@@ -178,13 +186,6 @@ static void shrink_out(struct dialogue *x)
 
 	if (shrunk != NULL)
 		x->out = shrunk;
-}
-
-static void drop_in(struct dialogue *x)
-{
-	free(x->in);
-	x->in = NULL;
-	x->in_length = 0;
 }
 
 /* Check the plugin's reply like any input from outside. */

@@ -34,6 +34,7 @@ static enum ndx_status talk(void *session, const struct ndx_exchange *exchange, 
 
 	s->calls++;
 	assert_int_equal(peer == NULL, exchange->round == 0);
+	assert_true(peer != NULL || peer_length == 0);
 	if (peer != NULL) {
 		assert_int_equal(peer_length, sizeof(said));
 		memcpy(said, peer, sizeof(said));

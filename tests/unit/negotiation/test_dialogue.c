@@ -139,6 +139,27 @@ static void a_stage_begins_anew_after_the_transport_broke(void **state)
 	assert_int_equal(dialogue_restart(&r->d[0]), NDX_E_NOT_SUPPORTED);
 }
 
+/* The transport breaks when the peer's message is there, and the plugin is to be called with it. */
+static void a_stage_that_begins_anew_forgets_the_peers_message(void **state)
+{
+	static const uint8_t said[8];
+	const struct frame f = {.type = FRAME_DATA,
+	                        .stage = NDX_STAGE_INFO,
+	                        .payload = said,
+	                        .length = sizeof(said)};
+	struct rig *r = *state;
+
+	assert_int_equal(dialogue_start(&r->d[0], NDX_STAGE_INFO), NDX_OK);
+	dialogue_call(&r->d[0]);
+	dialogue_sent(&r->d[0]);
+	dialogue_receive(&r->d[0], &f, ndxp_now_ns());
+	assert_int_equal(r->d[0].next, DIALOGUE_CALL);
+	assert_int_equal(dialogue_restart(&r->d[0]), NDX_OK);
+	dialogue_call(&r->d[0]); /* the plugin gets no bytes of no message */
+	assert_int_equal(r->d[0].next, DIALOGUE_SEND);
+	assert_int_equal(rig_scripts[0].calls, 2);
+}
+
 static void the_history_tells_it_all(void **state)
 {
 	struct ndx_history_entry e[64];
@@ -181,6 +202,7 @@ int main(void)
 		T(ends_that_do_not_go_together_fail_in_info),
 		T(frames_out_of_place_are_refused),
 		T(a_stage_begins_anew_after_the_transport_broke),
+		T(a_stage_that_begins_anew_forgets_the_peers_message),
 		T(the_history_tells_it_all),
 	};
 
