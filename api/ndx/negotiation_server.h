@@ -215,7 +215,7 @@ static inline void ndx_negotiation_server_attr_init(struct ndx_negotiation_serve
 struct ndx_negotiation_server_stats {
 	size_t size;       /**< the caller sets sizeof(struct ndx_negotiation_server_stats) */
 	uint64_t accepted; /**< connections accepted */
-	/** Sessions refused: too many, no such variant, not allowed, or `open` failed. */
+	/** Sessions refused: too many, no such variant, not allowed, `open`, `open_many` failed. */
 	uint64_t refused;
 	uint64_t without_hello; /**< connections without a valid hello message */
 	uint64_t completed;     /**< sessions that reached the end of stage ready */

@@ -32,6 +32,7 @@ static void open_session(struct client *c)
 	if (st != NDX_OK) {
 		(void)snprintf(text, sizeof(text), "the server's program refuses the session: %s",
 		               ndx_status_name(st));
+		server_count(c->server, &c->server->stats.refused);
 		dialogue_fail(d, NDX_LAYER_FRAMEWORK, st, true, text);
 		return;
 	}
@@ -96,11 +97,13 @@ static enum ndx_status ask_for_many(struct client *c, struct ndx_session_resourc
 	}
 	st = a->open_many(a->events.arg, &c->session, m->count, list, r);
 	c->opened = st == NDX_OK;
-	if (st != NDX_OK)
+	if (c->opened) {
+		st = client_take_list(m->lanes, m->count, list, g, why);
+	} else {
+		server_count(c->server, &c->server->stats.refused);
 		(void)snprintf(why, BUDGET_TEXT, "the server's program refuses %u queue pairs: %s",
 		               m->count, ndx_status_name(st));
-	else
-		st = client_take_list(m->lanes, m->count, list, g, why);
+	}
 	free(list);
 	return st;
 }

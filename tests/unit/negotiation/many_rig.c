@@ -124,10 +124,11 @@ static void close_end(struct end *e)
 static enum ndx_status on_open(void *arg, struct ndx_session *session,
                                struct ndx_session_resources *resources)
 {
-	(void)arg;
+	const struct rig *r = arg;
+
 	(void)session;
 	(void)resources;
-	return NDX_OK;
+	return r->refuses;
 }
 
 static enum ndx_status on_open_many(void *arg, struct ndx_session *session, uint32_t count,
@@ -147,7 +148,7 @@ static enum ndx_status on_open_many(void *arg, struct ndx_session *session, uint
 		if (lame >= 0 && i == (uint32_t)lame + 1)
 			list[i].connector = NULL;
 	}
-	return NDX_OK;
+	return r->refuses;
 }
 
 static enum ndx_status on_add_many(void *arg, struct ndx_session *session, uint32_t first,

@@ -82,6 +82,29 @@ static void without_the_flag_of_both_plugins_nothing_changes(void **state)
 	still = -1;
 }
 
+/* In `open`, or in `open_many`. */
+static void a_refusal_of_the_program_counts(void **state)
+{
+	static const char *const what[] = {"the session", "2 queue pairs"};
+	struct ndx_negotiation_server_stats stats = {.size = sizeof(stats)};
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		char text[128];
+		struct rig r;
+
+		rig_up(&r, i + 1);
+		r.refuses = NDX_E_INSUFFICIENT_RESOURCES;
+		assert_int_equal(ndx_session_run(r.session), NDX_E_REMOTE_ERROR);
+		(void)snprintf(text, sizeof(text), "the server's program refuses %s: %s", what[i],
+		               ndx_status_name(r.refuses));
+		says(text);
+		assert_int_equal(ndx_negotiation_server_get_stats(r.server, &stats), NDX_OK);
+		assert_int_equal(stats.refused, 1);
+		rig_down(&r);
+	}
+}
+
 static void together_they_are_1024_at_most(void **state)
 {
 	static struct ndx_session_queue_pair list[NDX_SESSION_QUEUE_PAIRS_MOST + 1];
@@ -313,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(there_is_a_time_for_it),
 		cmocka_unit_test(without_the_flag_of_both_plugins_nothing_changes),
+		cmocka_unit_test(a_refusal_of_the_program_counts),
 		cmocka_unit_test(together_they_are_1024_at_most),
 		cmocka_unit_test(a_peer_that_does_not_read_is_no_lack_of_memory),
 		cmocka_unit_test(one_that_lives_is_found_while_others_are_added),
