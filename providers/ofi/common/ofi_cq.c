@@ -17,6 +17,9 @@
 #define COPY_NS 2000u       /* a read that takes so long has copied a part of a message */
 #define REST_NS 50000u      /* how long a poll waits for the next part, ... */
 #define REST_ALL_NS 500000u /* ... and all polls for all parts until the queue is armed again */
+#define VAIN_COST 3         /* a wait in vain counts as much as so many with a next part; ... */
+#define VAIN_MOST 24        /* ... of so many in vain on balance, ... */
+#define PAUSE_PARTS 256u    /* ... the consumer gets so many parts without a wait */
 
 static struct ofi_cq *cq_of(struct ndx_spi_cq *cq)
 {
@@ -96,10 +99,32 @@ static void poll_native(struct ofi_cq *cq, size_t count)
 		poll_all(cq, count);
 }
 
+/*
+ * Whether the next part comes in time depends on the path. Over a slow one a wait only costs
+ * processor time. Some parts come in two pieces, one right after the other, so a next part proves
+ * little: a path is slow if more than a quarter of the waits are in vain.
+ */
+static void count_part(struct ofi_cq *cq, bool awaited)
+{
+	if (awaited)
+		cq->rest_vain -= cq->rest_vain > 0;
+	else if (cq->rest_pause > 0)
+		cq->rest_pause--;
+}
+
+static void count_vain(struct ofi_cq *cq)
+{
+	cq->rest_vain += VAIN_COST;
+	if (cq->rest_vain < VAIN_MOST)
+		return;
+	cq->rest_vain = 0;
+	cq->rest_pause = PAUSE_PARTS;
+}
+
 static bool may_read_on(const struct ofi_cq *cq, uint64_t waited)
 {
-	return waited < REST_NS && cq->rest_ns < REST_ALL_NS && !ndxp_cq_has(&cq->base, 1) &&
-	       !ndxp_lock_is_wanted(&cq->poll_lock);
+	return waited < REST_NS && cq->rest_ns < REST_ALL_NS && cq->rest_pause == 0 &&
+	       !ndxp_cq_has(&cq->base, 1) && !ndxp_lock_is_wanted(&cq->poll_lock);
 }
 
 /*
@@ -124,13 +149,18 @@ static void poll_lent(struct ofi_cq *cq, size_t count)
 		took = ndxp_now_ns() - last;
 		last += took;
 		waited = took >= copy_ns ? 0 : waited + took;
+		if (waited == 0)
+			count_part(cq, on);
 		if (on)
 			cq->rest_ns += took;
 		if (!may_read_on(cq, waited))
 			break;
 	}
-	if (on)
-		ofi_count(&cq->adapter->counts.rest_waits);
+	if (!on)
+		return;
+	ofi_count(&cq->adapter->counts.rest_waits);
+	if (waited >= REST_NS)
+		count_vain(cq);
 }
 
 static bool is_lent(const struct ofi_cq *cq)

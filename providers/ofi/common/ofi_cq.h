@@ -38,7 +38,10 @@ struct ofi_cq {
 	bool owes;       /* native queues have acknowledgements to send; poll_lock */
 	uint32_t native; /* count of `ties`; poll_lock, and atomic */
 	uint32_t fds_shared; /* fd has the native queues' descriptors; poll_lock, and atomic */
-	uint64_t rest_ns;    /* time of reading on since it was armed or gave a result; poll_lock */
+	/* reading on (ofi_cq.c); poll_lock */
+	uint64_t rest_ns;    /* time since the queue was armed or a result taken */
+	uint32_t rest_vain;  /* balance of waits in vain */
+	uint32_t rest_pause; /* parts until polls wait again */
 	/* control thread: wake-ups in a row that found the consumer reading, and the time of the
 	 * first */
 	unsigned sightings;

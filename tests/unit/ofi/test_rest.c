@@ -16,7 +16,12 @@
 
 #define US 1000u    /* nanoseconds */
 #define COPY_US 10u /* a read that copies a part */
-#define ALL_US 500u /* of reading on until the queue is armed again */
+#define EMPTY_US 1u
+#define WAIT_US 50u /* for the next part, ... */
+#define ALL_US 500u /* ... and for all until the queue is armed again */
+#define VAIN 8u     /* waits in vain, one after another, make a pause; ... */
+#define PIECES 12u  /* ... so many if each part comes in two pieces; ... */
+#define PAUSE 256u  /* ... in which so many parts come without a wait */
 #define LANES 4u
 #define LONG (UINT32_C(2) << 20) /* arrives in parts, in 0.1 s, ... */
 #define RATE 20000000u           /* ... at this rate in bytes per second */
@@ -29,7 +34,9 @@
 struct script {
 	bool on;
 	uint64_t now_ns;
-	unsigned reads;                  /* of all native queues, so far */
+	unsigned reads;  /* of all native queues, so far */
+	unsigned period; /* of so many reads one copies a part; 0: the first `parts` of a poll */
+	unsigned parts;
 	unsigned result;                 /* the read that brings a result; 0: none */
 	const struct ofi_ncq *result_of; /* the second read of this one brings a result */
 	unsigned reads_of;               /* reads of that one, so far */
@@ -83,11 +90,15 @@ static void until_wanted(const struct ofi_cq *cq)
 
 void __wrap_ofi_ncq_poll(struct ofi_ncq *ncq, struct ndxp_cq *cq, size_t count)
 {
+	bool copies;
+
 	if (!script.on) {
 		__real_ofi_ncq_poll(ncq, cq, count);
 		return;
 	}
-	script.now_ns += COPY_US * US;
+	copies = script.period == 0 ? script.reads < script.parts
+	                            : script.reads % script.period == 0;
+	script.now_ns += (copies ? COPY_US : EMPTY_US) * US;
 	script.reads++;
 	if (ncq == script.result_of)
 		script.reads_of++;
@@ -112,7 +123,7 @@ static void start(struct pair *p)
 	pair_make(p);
 	pair_connect(p);
 	arm(&p->b);
-	script = (struct script){.now_ns = ndxp_now_ns(), .cq = (void *)p->b.cq};
+	script = (struct script){.parts = 1, .now_ns = ndxp_now_ns(), .cq = (void *)p->b.cq};
 	assert_int_not_equal(script.cq->fds_shared, 0);
 }
 
@@ -148,6 +159,7 @@ static void all_polls_until_armed_again_share_a_limit(void **state)
 	struct pair *p = *state;
 
 	start(p);
+	script.period = 1;
 	for (unsigned i = 0; i < 3; i++) {
 		arm(&p->b);
 		assert_int_equal(reads_of_poll(&p->b, 0), 1 + ALL_US / COPY_US);
@@ -163,6 +175,7 @@ static void a_result_renews_the_limit(void **state)
 	struct pair *p = *state;
 
 	start(p);
+	script.period = 1;
 	assert_int_equal(reads_of_poll(&p->b, 0), 1 + ALL_US / COPY_US);
 	pair_receive(&p->b, 1, 0, 64);
 	pair_send(&p->a, 2, 0, 64, 0);
@@ -184,6 +197,7 @@ static void a_wait_keeps_its_time_out(void **state)
 	size_t got;
 
 	start(p);
+	script.period = 1;
 	begin = script.now_ns;
 	script.on = true;
 	assert_int_equal(ndx_cq_wait_results(p->b.cq, &result, 1, 1, &got), NDX_PENDING);
@@ -192,6 +206,66 @@ static void a_wait_keeps_its_time_out(void **state)
 	assert_int_equal(script.now_ns - begin,
 	                 (poll_us + (SPINS - 1) * COPY_US + poll_us) * (uint64_t)US);
 	assert_int_equal(rest_waits(&p->b), 2);
+	end(p);
+}
+
+/* So many waits in vain behind so many parts, then a pause; all of that twice. */
+static void expect_pauses(const struct pair_side *side, unsigned waits, unsigned parts)
+{
+	script.parts = parts;
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < waits; i++) {
+			arm(side);
+			assert_int_equal(reads_of_poll(side, 0), parts + WAIT_US / EMPTY_US);
+		}
+		for (unsigned i = 1; i < PAUSE; i++) {
+			arm(side);
+			assert_int_equal(reads_of_poll(side, 0), 1);
+		}
+	}
+	assert_int_equal(rest_waits(side), 2 * waits);
+}
+
+/* Each part comes when the poll has waited for it in vain. */
+static void waits_in_vain_make_a_pause(void **state)
+{
+	struct pair *p = *state;
+
+	start(p);
+	expect_pauses(&p->b, VAIN, 1);
+	end(p);
+}
+
+/* The second piece comes at once, which says nothing about the next part. */
+static void so_do_parts_in_two_pieces(void **state)
+{
+	struct pair *p = *state;
+
+	start(p);
+	expect_pauses(&p->b, PIECES, 2);
+	end(p);
+}
+
+/* Each part comes 10 us after the last one. */
+static void parts_in_time_make_no_pause(void **state)
+{
+	struct pair *p = *state;
+	const unsigned per_part_us = COPY_US + 9 * EMPTY_US;
+
+	start(p);
+	script.period = 10;
+	for (unsigned i = 0; i < PAUSE; i++) {
+		arm(&p->b);
+		assert_true(reads_of_poll(&p->b, 0) >= ALL_US / per_part_us * script.period);
+	}
+	/* and with one wait in vain for each three parts that came in time */
+	script.period = 0;
+	script.parts = 4;
+	for (unsigned i = 0; i < PAUSE; i++) {
+		arm(&p->b);
+		assert_int_equal(reads_of_poll(&p->b, 0), script.parts + WAIT_US / EMPTY_US);
+	}
+	assert_int_equal(rest_waits(&p->b), 2 * PAUSE);
 	end(p);
 }
 
@@ -242,7 +316,7 @@ static void another_connection_ends_reading_on(void **state)
 		arm(&lane[0].b);
 		cq = (void *)lane[0].b.cq;
 		assert_int_not_equal(cq->fds_shared, 0);
-		script = (struct script){.now_ns = ndxp_now_ns()};
+		script = (struct script){.parts = 1, .now_ns = ndxp_now_ns(), .period = 1};
 		script.result_of = qp_of(&lane[i].b)->ncq;
 		pair_receive(&lane[i].b, 1, 0, SHORT);
 		pair_send(&lane[i].a, 2, 0, SHORT, 0);
@@ -402,6 +476,7 @@ static void a_poll_gives_way_to_another_thread(void **state)
 
 	start(p);
 	assert_int_equal(pthread_create(&thread, NULL, arm_when_told, &other), 0);
+	script.period = 1;
 	script.wanted = 3;
 	script.go = &other.go;
 	assert_int_equal(reads_of_poll(&p->b, 0), 3);
@@ -417,6 +492,9 @@ int main(void)
 		CASE(all_polls_until_armed_again_share_a_limit),
 		CASE(a_result_renews_the_limit),
 		CASE(a_wait_keeps_its_time_out),
+		CASE(waits_in_vain_make_a_pause),
+		CASE(so_do_parts_in_two_pieces),
+		CASE(parts_in_time_make_no_pause),
 		CASE(a_poll_gives_way_to_another_thread),
 		CASE(another_connection_ends_reading_on),
 		CASE(whole_messages_come_beside_parts),
